@@ -1,0 +1,37 @@
+# `make serve` starts the app, `make test` passes the tests; both do their whole set-up.
+PYTHON ?= python3
+PORT ?= 5006
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed-$(notdir $(PYTHON))
+
+.PHONY: serve test chromium figures clean
+
+serve: $(STAMP)
+	$(BIN)/python -m dashboards.server --port $(PORT)
+
+test: $(STAMP) chromium
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+# One environment at a time: another PYTHON makes it anew.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("leakviz needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[figures,excel,test]'
+	touch $@
+
+# Browser tests need a Chromium; Debian's is installed where there is none.
+chromium:
+	@if command -v chromium chromium-browser google-chrome >/dev/null 2>&1; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	else \
+		echo 'The browser tests need Chromium. Install it, for instance with: sudo apt-get install chromium'; exit 1; \
+	fi
+
+clean:
+	rm -rf $(VENV)
