@@ -1,0 +1,49 @@
+"""Where the data are that leakviz ships."""
+
+import os
+from pathlib import Path
+
+from leakviz.errors import InputError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def data_dir() -> Path:
+    """Return the folder that holds the shipped data.
+
+    Looked for in this order: the environment variable ``LEAKVIZ_DATA``, the
+    folder ``data`` beside the package (a checkout), the folder ``data`` inside
+    the package (an installed wheel).
+
+    Returns
+    -------
+    pathlib.Path
+        An existing folder.
+
+    Raises
+    ------
+    InputError
+        If ``LEAKVIZ_DATA`` is set but is no folder, or if there is none at all.
+
+    Examples
+    --------
+    >>> (data_dir() / "published" / "battery_table12.csv").is_file()
+    True
+    """
+    chosen = os.environ.get("LEAKVIZ_DATA")
+    if chosen:
+        folder = Path(chosen)
+        if folder.is_dir():
+            return folder
+        raise InputError(
+            f"LEAKVIZ_DATA is {chosen!r}, which is no folder; "
+            "set it to a folder that contains 'published', or unset it"
+        )
+    for folder in (_PACKAGE.parent / "data", _PACKAGE / "data"):
+        # Site-packages may hold somebody else's "data": ours has a folder "published".
+        if (folder / "published").is_dir():
+            return folder
+    raise InputError(
+        f"no data folder beside or inside {_PACKAGE}; "
+        "install leakviz again, or set LEAKVIZ_DATA to a copy of the repository's 'data' folder"
+    )
