@@ -1,0 +1,184 @@
+"""The command line: words, JSON, and an exit status that a script can trust."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from leakviz import cli
+from leakviz.blind import blind_test
+from leakviz.predictions import read_predictions
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    rng = np.random.default_rng(7)
+    p = rng.beta(1, 4, 4000).round(6)
+    return p, (rng.random(4000) < p).astype(int)
+
+
+def text(p, y, header="p,y"):
+    rows = "".join(
+        f"{a!r},{b}\n" for a, b in zip(np.asarray(p).tolist(), np.asarray(y).tolist(), strict=True)
+    )
+    return f"{header}\n{rows}"
+
+
+@pytest.fixture
+def honest(tmp_path, cohort):
+    path = tmp_path / "honest.csv"
+    path.write_text(text(*cohort))
+    return str(path)
+
+
+@pytest.fixture
+def leaky(tmp_path, cohort):
+    p, y = cohort
+    path = tmp_path / "leaky.csv"
+    path.write_text(text(np.where(y == 1, 0.9 + p / 20, p * 0.8), y))
+    return str(path)
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments))
+    caught = capsys.readouterr()
+    return ended.value.code, caught.out, caught.err
+
+
+def test_honest_predictions_are_not_shown_to_leak(capsys, honest):
+    status, out, err = run(capsys, "check", honest)
+    assert (status, err) == (0, "")
+    assert out.startswith("honest.csv: not shown\n")
+    assert "How the file was read (4,000 rows):" in out
+    assert "- p is column 'p', by its name." in out
+
+
+def test_leaky_predictions_end_with_1(capsys, leaky):
+    status, out, _ = run(capsys, "check", leaky)
+    assert status == 1
+    assert out.startswith("leaky.csv: leaky\n")
+    assert "near-label" in out
+
+
+def test_one_class_is_undetermined(capsys, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("p,y\n0.5,0\n0.25,0\n")
+    status, out, _ = run(capsys, "check", str(path))
+    assert status == 2
+    assert out.startswith("one.csv: undetermined\n")
+
+
+def test_json_holds_the_whole_result(capsys, leaky):
+    status, out, _ = run(capsys, "check", leaky, "--json", "--delta", "0.1", "--k-min", "80")
+    answer = json.loads(out)
+    predictions = read_predictions(leaky)
+    expected = blind_test(predictions.p, predictions.y, delta="0.1", k_min=80)
+    assert status == 1
+    assert answer["blind_test"] == json.loads(expected.to_json())
+    assert (answer["verdict"], answer["n"], answer["columns"]) == ("leaky", 4000, {"p": "p", "y": "y"})
+    assert answer["content_hash"] == predictions.content_hash
+
+
+def test_ceiling_is_handed_on(capsys, honest):
+    status, out, _ = run(capsys, "check", honest, "--ceiling", "0.51", "--json")
+    answer = json.loads(out)["blind_test"]
+    assert (status, answer["trigger"], answer["c_max"]) == (1, "above-ceiling", 0.51)
+
+
+def test_reference_gives_breadth(capsys, leaky, honest):
+    status, out, _ = run(capsys, "check", leaky, "--reference", honest, "--json")
+    assert status == 1
+    assert json.loads(out)["blind_test"]["breadth"] > 0.1
+
+
+def test_reference_for_other_rows_is_refused(capsys, leaky, tmp_path, cohort):
+    p, y = cohort
+    short, other = tmp_path / "short.csv", tmp_path / "other.csv"
+    short.write_text(text(p[:100], y[:100]))
+    flipped = y.copy()
+    flipped[[6, 9]] = 1 - flipped[[6, 9]]
+    other.write_text(text(p, flipped))
+    status, out, err = run(capsys, "check", leaky, "--reference", str(short))
+    assert (status, out) == (3, "")
+    assert "'short.csv' has 100 rows and 'leaky.csv' has 4,000" in err
+    status, out, err = run(capsys, "check", leaky, "--reference", str(other))
+    assert (status, out) == (3, "")
+    assert "in 2 of 4,000 rows, first row 7" in err
+
+
+def test_answers_are_options(capsys, tmp_path, cohort):
+    p, y = cohort
+    path = tmp_path / "preds.csv"
+    labels = np.where(y == 1, "case", "control")
+    path.write_text(text(np.round(p * 100, 4), labels, "risk,status"))
+    status, out, err = run(capsys, "check", str(path))
+    assert (status, out) == (3, "")
+    assert "Which label of 'status' is the event" in err
+    assert "name='value' is --name value" in err
+    status, *_ = run(
+        capsys, "check", str(path), "--p", "risk", "--y", "status", "--positive", "case", "--scale", "percent"
+    )
+    assert status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "informative"),
+    [
+        (["check", "no-such.csv"], "there is no file 'no-such.csv'"),
+        (["check"], "Missing argument"),
+        (["check", "a.csv", "--colour"], "No such option"),
+        (["check", "a.csv", "--k-min", "many"], "--k-min"),
+        (["frobnicate"], "No such command"),
+        (["serve", "--file", "no-such.csv"], "there is no file 'no-such.csv'"),
+    ],
+)
+def test_no_usage_error_looks_like_a_verdict(capsys, arguments, informative):
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (3, "")
+    assert informative in err
+
+
+@pytest.mark.parametrize("option", [["--delta", "2"], ["--k-min", "0"], ["--ceiling", "high"]])
+def test_option_out_of_range_is_unusable_input(capsys, honest, option):
+    status, out, err = run(capsys, "check", honest, *option)
+    assert (status, out) == (3, "")
+    assert err.startswith("leakviz: ")
+
+
+def test_a_fault_of_ours_is_no_verdict(capsys, honest, monkeypatch):
+    monkeypatch.setattr(cli, "_as_words", lambda *_: 1 / 0)
+    status, _, err = run(capsys, "check", honest)
+    assert status == 4
+    assert "ZeroDivisionError" in err
+
+
+def test_progress_of_a_large_file_is_on_stderr(capsys, honest, monkeypatch):
+    monkeypatch.setattr(cli, "_LARGE", 10)
+    status, out, err = run(capsys, "check", honest)
+    assert status == 0
+    assert "reading honest.csv" in err
+    assert "reading" not in out
+
+
+def test_serve_runs_panel_on_the_app(honest):
+    command = cli.serve_command(honest, 5010)
+    assert command[:4] == [sys.executable, "-m", "panel", "serve"]
+    assert command[4].endswith("app.py")
+    assert command[5:] == ["--port", "5010", "--args", honest]
+
+
+def test_process_ends_with_the_status_and_never_imports_panel(leaky):
+    code = (
+        "import sys\nfrom leakviz import cli\n"
+        "try:\n    cli.main(sys.argv[1:])\n"
+        "finally:\n    found = [m for m in ('panel', 'bokeh', 'holoviews') if m in sys.modules]\n"
+        "    print(found, file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", code, "check", leaky]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith("leaky.csv: leaky\n")
+    assert done.stderr.splitlines() == ["[]"]
