@@ -1,0 +1,336 @@
+// The answer table in the browser: see live.py for what it is and how it is made.
+//
+// Python ships, once, every answer that the sliders' stops can ask for. Here a stop is looked up
+// and its row copied into plot sources, model attributes and texts. Nothing is computed and nothing
+// is sent to the server on the way to the pixels; the stop at which the hand lets go is sent once.
+
+const ARRAYS = {u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array}
+
+// blob = uint32 header length, JSON header, then the arrays, each aligned to 8 bytes.
+function parse(bytes) {
+  const buffer = ArrayBuffer.isView(bytes) ? bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) : bytes
+  const length = new DataView(buffer).getUint32(0, true)
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)))
+  const array = ([offset, kind, n]) => new ARRAYS[kind](buffer, 4 + length + offset, n)
+  for (const v of Object.values(header.variables)) {
+    v.index = array(v.index)
+    v.rows = array(v.rows)
+  }
+  return header
+}
+
+function* elements(root, selector) { // in every open shadow root too
+  yield* root.querySelectorAll(selector)
+  for (const e of root.querySelectorAll("*")) if (e.shadowRoot) yield* elements(e.shadowRoot, selector)
+}
+
+class Table { // one per Bokeh model; the sliders of all its views move together
+  constructor(model) {
+    this.model = model
+    this.data = model.data
+    this.views = new Set()
+    this.gesture = 0
+    this.load()
+  }
+
+  get document() { return this.model.document }
+
+  load() {
+    Object.assign(this, parse(this.data.table), JSON.parse(this.data.wiring))
+    this.state = this.told()
+    this.applied = new Map() // target -> number of the row it shows
+  }
+
+  told() { // the state that Python and the browser agreed on last
+    const s = this.data.state
+    return Object.fromEntries(s instanceof Map ? s : Object.entries(s))
+  }
+
+  // ---- looking up
+  row_number(name, state = this.state) {
+    const v = this.variables[name]
+    let stop = 0
+    v.dims.forEach((dim, i) => { stop = stop * v.shape[i] + state[dim] })
+    return v.index[stop]
+  }
+
+  row(name, number) {
+    const v = this.variables[name]
+    const row = v.rows.subarray(number * v.width, (number + 1) * v.width)
+    return v.text ? Array.from(row, (code) => this.pool[code]) : row
+  }
+
+  value(name, number) {
+    const v = this.row(name, number)[0]
+    return this.variables[name].bool ? v !== 0 : v
+  }
+
+  nearest(dim, x) {
+    const values = this.values[dim]
+    let best = 0
+    values.forEach((v, i) => { if (Math.abs(v - x) < Math.abs(values[best] - x)) best = i })
+    return best
+  }
+
+  // ---- what is on the page (looked for at the start of a gesture, for pages come and go)
+  look() {
+    const by_tag = new Map()
+    for (const m of this.document.all_models) {
+      for (const tag of m.tags ?? []) {
+        if (typeof tag !== "string" || !tag.startsWith(this.id + "/")) continue
+        const name = tag.slice(this.id.length + 1)
+        by_tag.has(name) ? by_tag.get(name).push(m) : by_tag.set(name, [m])
+      }
+    }
+    this.by_tag = by_tag
+    this.nodes = []
+    for (const node of elements(document, "[data-live-text], [data-live-attrs], [data-live-go], [data-live-flip], [data-live-choose]")) {
+      const d = node.dataset
+      const add = (kind, spec) => {
+        const [id, ...rest] = spec.split(" ")
+        if (id === this.id) this.nodes.push({kind, node, rest})
+      }
+      if (d.liveText) add("text", d.liveText)
+      if (d.liveAttrs) add("attrs", d.liveAttrs)
+      if (d.liveGo) add("go", d.liveGo)
+      if (d.liveFlip) add("flip", d.liveFlip)
+      if (d.liveChoose) add("choose", d.liveChoose)
+    }
+    for (const grip of this.grips) this.hold(grip)
+    this.looked = performance.now()
+  }
+
+  stale() {
+    return !this.by_tag || performance.now() - this.looked > 1500 || this.nodes.some(({node}) => !node.isConnected)
+  }
+
+  // ---- moving
+  move(stops) {
+    let moved = false
+    for (const [dim, stop] of Object.entries(stops)) {
+      if (!(dim in this.values)) continue
+      const s = Math.max(0, Math.min(this.values[dim].length - 1, stop))
+      if (s !== this.state[dim]) { this.state[dim] = s; moved = true }
+    }
+    if (moved) this.show()
+    return moved
+  }
+
+  show(everything = false) {
+    if (everything) this.applied.clear()
+    const first = performance.now() - this.gesture > 400
+    this.gesture = performance.now()
+    if (!this.by_tag || (first && this.stale())) this.look()
+    const patches = new Map(), attributes = new Map()
+    const changed = (key, variable) => {
+      const number = this.row_number(variable)
+      if (this.applied.get(key) === number) return -1
+      this.applied.set(key, number)
+      return number
+    }
+    for (const [target, column, variable] of this.columns) {
+      const number = changed(`${target} ${column}`, variable)
+      if (number < 0) continue
+      for (const source of this.by_tag.get(target) ?? []) {
+        const row = this.row(variable, number)
+        const old = source.get_column(column)
+        const all = {start: null, stop: null, step: null}
+        const image = old?.length === 1 && old[0]?.shape?.length === 2 && old[0].length === row.length
+        if (!image && old?.length !== row.length) continue // the figure shows other data by now
+        const patch = patches.get(source) ?? {}
+        patch[column] = [[image ? [0, all, all] : all, row]]
+        patches.set(source, patch)
+      }
+    }
+    for (const [target, attribute, variable] of this.attributes) {
+      const number = changed(`${target} .${attribute}`, variable)
+      if (number < 0) continue
+      for (const model of this.by_tag.get(target) ?? []) {
+        const attrs = attributes.get(model) ?? {}
+        attrs[attribute] = this.value(variable, number)
+        attributes.set(model, attrs)
+      }
+    }
+    this.busy = true // a grip that we move ourselves is not the hand
+    for (const [source, patch] of patches) source.patch(patch, {sync: false})
+    for (const [model, attrs] of attributes) model.setv(attrs, {sync: false})
+    this.busy = false
+    for (const {kind, node, rest} of this.nodes) {
+      if (kind === "text") {
+        const text = this.value(rest[0], this.row_number(rest[0]))
+        if (node.textContent !== text) node.textContent = text
+      } else if (kind === "attrs") {
+        for (const pair of rest) {
+          const [attribute, variable] = pair.split("=")
+          node.setAttribute(attribute, this.value(variable, this.row_number(variable)))
+        }
+      } else if (kind === "go") {
+        node.setAttribute("aria-pressed", String(this.state[rest[0]] === Number(rest[1])))
+      } else if (kind === "flip") {
+        node.setAttribute("aria-pressed", String(this.state[rest[0]] === 1))
+      } else if (kind === "choose") {
+        if (node.value !== String(this.state[rest[0]])) node.value = String(this.state[rest[0]])
+      }
+    }
+    for (const view of this.views) view.follow(this)
+  }
+
+  release(delay = 0) { // keys repeat: they are told once, when they rest
+    clearTimeout(this.timer)
+    const tell = () => { this.data.state = {...this.state} }
+    delay ? this.timer = setTimeout(tell, delay) : tell()
+  }
+
+  go(stops) {
+    if (this.move(stops)) this.release()
+  }
+
+  // ---- grips: things in a figure that the hand can move
+  hold({kind, target, attribute, dim}) {
+    if (kind !== "edge") return
+    for (const model of this.by_tag.get(target) ?? []) {
+      model.__leakviz ??= new Set()
+      if (model.__leakviz.has(attribute)) continue
+      model.__leakviz.add(attribute)
+      model.properties[attribute].change.connect(() => {
+        if (this.busy) return
+        const stop = this.nearest(dim, model[attribute])
+        this.move({[dim]: stop})
+        this.held = true
+      })
+      if (model.pan && !model.__leakviz.has("pan")) {
+        model.__leakviz.add("pan")
+        model.pan.connect((phase) => {
+          if ((Array.isArray(phase) ? phase[0] : phase) === "pan:end" && this.held) {
+            this.held = false
+            this.show(true) // the edge snaps to its stop
+            this.release()
+          }
+        })
+      }
+    }
+  }
+
+  tapped(target, x, y) {
+    const stops = {}
+    for (const grip of this.grips) {
+      if (grip.kind !== "tap" || grip.target !== target) continue
+      if (grip.x) stops[grip.x] = this.nearest(grip.x, x)
+      if (grip.y) stops[grip.y] = this.nearest(grip.y, y)
+    }
+    this.go(stops)
+  }
+
+  selected() {
+    if (this.stale()) this.look()
+    const stops = {}
+    for (const grip of this.grips) {
+      if (grip.kind !== "select") continue
+      stops[grip.dim] ??= 0
+      for (const source of this.by_tag.get(grip.target) ?? []) {
+        const i = source.selected.indices[0]
+        if (i !== undefined) stops[grip.dim] = grip.stops[i]
+      }
+    }
+    this.go(stops)
+  }
+}
+
+const tables = [] // every Table of this window
+
+function table_of(model) {
+  let table = tables.find((t) => t.model === model)
+  if (!table) {
+    table = new Table(model)
+    tables.push(table)
+    model.data.properties.table.change.connect(() => { table.load(); table.by_tag = null; table.show(true) })
+    model.data.properties.state.change.connect(() => {
+      const state = table.told()
+      if (Object.keys(state).some((dim) => state[dim] !== table.state[dim])) { table.state = state; table.show() }
+    })
+  }
+  return table
+}
+
+const by_id = (id) => tables.filter((t) => t.id === id)
+
+if (!globalThis.__leakviz_live) { // once per window: everything that bubbles up from any shadow root
+  globalThis.__leakviz_live = {tables}
+  const spec = (event, name) => {
+    for (const node of event.composedPath()) {
+      const text = node.dataset?.[name]
+      if (text) return [node, text.split(" ")]
+    }
+  }
+  document.addEventListener("click", (event) => {
+    let hit = spec(event, "liveGo")
+    if (hit) for (const t of by_id(hit[1][0])) t.go({[hit[1][1]]: Number(hit[1][2])})
+    hit = spec(event, "liveReset")
+    if (hit) for (const t of by_id(hit[1][0])) { t.go(t.starts); t.data.resets += 1 }
+    hit = spec(event, "liveFlip")
+    if (hit) for (const t of by_id(hit[1][0])) t.go({[hit[1][1]]: 1 - t.state[hit[1][1]]})
+  })
+  document.addEventListener("input", (event) => {
+    const hit = spec(event, "liveChoose")
+    if (hit) for (const t of by_id(hit[1][0])) t.go({[hit[1][1]]: Number(hit[0].value)})
+  })
+  document.addEventListener("leakviz:tap", ({detail}) => {
+    const [id, target] = detail.tag.split("/")
+    for (const t of by_id(id)) if (t.document === detail.document) t.tapped(target, detail.x, detail.y)
+  })
+  document.addEventListener("leakviz:select", ({detail}) => {
+    for (const t of by_id(detail.tag.split("/")[0])) if (t.document === detail.document) t.selected()
+  })
+}
+
+class Strip { // the sliders of one view
+  constructor(table, el) {
+    this.parts = new Map()
+    el.replaceChildren()
+    const make = (tag, attrs, ...children) => {
+      const node = document.createElement(tag)
+      for (const [k, v] of Object.entries(attrs)) node.setAttribute(k, v)
+      node.append(...children)
+      return node
+    }
+    const strip = make("div", {class: "strip", role: "group", "aria-label": "sliders"})
+    table.sliders.forEach(({dim, label, help, start}, i) => {
+      const id = `${table.id}-${i}`
+      const output = make("output", {for: id})
+      const input = make("input", {id, type: "range", min: 0, max: table.values[dim].length - 1, step: 1,
+        "aria-label": label, "aria-describedby": `${id}-help`})
+      let pointer = false
+      input.addEventListener("pointerdown", () => { pointer = true })
+      input.addEventListener("input", () => table.move({[dim]: Number(input.value)}))
+      input.addEventListener("change", () => { table.release(pointer ? 0 : 300); pointer = false })
+      strip.append(make("div", {class: "slider"},
+        make("label", {for: id}, label + " ", output), input, make("p", {id: `${id}-help`}, help)))
+      this.parts.set(dim, {input, output})
+    })
+    el.append(strip)
+    this.follow(table)
+  }
+
+  follow(table) {
+    for (const [dim, {input, output}] of this.parts) {
+      const stop = table.state[dim], label = table.labels[dim][stop]
+      if (Number(input.value) !== stop) input.value = stop
+      if (output.textContent !== label) output.textContent = label
+      input.setAttribute("aria-valuetext", label)
+      input.style.setProperty("--done", `${100 * stop / Math.max(1, table.values[dim].length - 1)}%`)
+    }
+  }
+}
+
+export function render({model, view, el}) {
+  const table = table_of(view.model)
+  const strip = new Strip(table, el)
+  table.views.add(strip)
+  document.dispatchEvent(new CustomEvent("leakviz:page")) // new figures are on the page
+  const painted = (then) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(then)))
+  if (!table.data.seen) painted(() => painted(() => { table.data.seen = true }))
+  model.on("remove", () => {
+    table.views.delete(strip)
+    if (!table.views.size) tables.splice(tables.indexOf(table), 1)
+  })
+}

@@ -1,0 +1,136 @@
+"""Colours, marks, fonts and sizes: the only place where they are named.
+
+The page takes its colours from CSS custom properties that the template sets for
+the light and the dark theme; Bokeh's axes and grids read them too (Bokeh looks up
+``--bk-...`` before a model's own value). Data colours are the same in both themes.
+"""
+
+from __future__ import annotations
+
+from string import Template
+
+LIGHT = {
+    "bg": "#ffffff",
+    "ink": "#1a1d21",
+    "muted": "#5a6470",
+    "hair": "#e4e7eb",
+    "soft": "#f6f7f9",
+    "accent": "#0b4e78",
+    "alarm": "#b24a00",
+}
+DARK = {
+    "bg": "#14171a",
+    "ink": "#eceef0",
+    "muted": "#9aa4af",
+    "hair": "#2b3036",
+    "soft": "#1b1f23",
+    "accent": "#6fb7e6",
+    "alarm": "#f0985a",
+}
+
+# Colour *and* mark tell a regime, in every figure (Okabe-Ito colours).
+REGIME_COLOR = {"leak": "#D55E00", "clean-excl": "#0072B2", "clean-novel": "#009E73"}
+REGIME_MARK = {"leak": "circle", "clean-excl": "square", "clean-novel": "triangle"}
+REGIME_LABEL = {"leak": "leak", "clean-excl": "clean, class excluded", "clean-novel": "clean, other source"}
+
+# The heat map runs from the page's paper to this ink; it is drawn on both themes alike.
+RAMP = ["#f6f8fa", "#c9d9e4", "#93b3c8", "#5a8aa9", "#2a6690", "#0b4e78"]
+
+
+def ramp(n: int = 128) -> list[str]:
+    """Return the heat map's colours in `n` even steps.
+
+    Examples
+    --------
+    >>> ramp(2)
+    ['#f6f8fa', '#0b4e78']
+    """
+    knots = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in RAMP]
+    colors = []
+    for k in range(n):
+        at = k * (len(knots) - 1) / (n - 1)
+        low = min(int(at), len(knots) - 2)
+        mix = [round(a + (b - a) * (at - low)) for a, b in zip(knots[low], knots[low + 1], strict=True)]
+        colors.append("#" + "".join(f"{v:02x}" for v in mix))
+    return colors
+
+
+FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif'
+FONT_VALUE = {"value": FONT}  # for glyphs, where a bare string would be a column name
+NARROW = 760  # px; below it everything stands in one column
+
+# Bokeh's visual properties that follow the theme, as CSS custom properties.
+_BOKEH = """
+  --bk-axis-label-text-color: $muted; --bk-axis-label-text-font: $font;
+  --bk-major-label-text-color: $muted; --bk-major-label-text-font: $font;
+  --bk-grid-line-color: $hair;
+  --bk-background-fill-color: transparent; --bk-border-fill-color: transparent;
+"""
+
+
+def css(text: str) -> str:
+    """Fill ``$name`` in a style sheet with the theme's custom property and its light value.
+
+    Parameters
+    ----------
+    text : str
+        CSS with ``$ink``, ``$muted``, ``$hair``, ``$soft``, ``$bg``, ``$accent``, ``$alarm``,
+        ``$font`` and ``$narrow`` in it.
+
+    Returns
+    -------
+    str
+        CSS in which each colour is ``var(--lv-name, light value)``: in a notebook, where no
+        template sets the properties, the light value stands.
+
+    Examples
+    --------
+    >>> css("p { color: $muted }")
+    'p { color: var(--lv-muted, #5a6470) }'
+    """
+    names = {name: f"var(--lv-{name}, {value})" for name, value in LIGHT.items()}
+    return Template(text).substitute(names, font=FONT, narrow=f"{NARROW}px")
+
+
+def root_css() -> str:
+    """Return the custom properties of both themes, for the document's root."""
+
+    def block(colors: dict[str, str]) -> str:
+        own = "".join(f"--lv-{name}: {value}; " for name, value in colors.items())
+        return own + Template(_BOKEH).substitute(colors, font=FONT)
+
+    return (
+        f":root {{ color-scheme: light; {block(LIGHT)} }}\n"
+        f":root[data-theme=dark] {{ color-scheme: dark; {block(DARK)} }}\n"
+        + css(
+            "html, body { background: $bg; color: $ink; font: 15px/1.45 $font;"
+            " font-variant-numeric: tabular-nums; }\n"
+        )
+    )
+
+
+# What every HTML text on a page shares.
+TEXT_CSS = css(
+    """
+:host, div { color: $ink; font: 15px/1.45 $font; font-variant-numeric: tabular-nums; }
+h1 { font-size: 25px; line-height: 1.28; font-weight: 560; letter-spacing: -.015em; margin: 0 0 4px; max-width: 980px }
+h1 b { font-weight: 680; color: $accent }
+h2 { font-size: 15px; font-weight: 620; margin: 0 }
+.aside { float: right; font-size: 12.5px; font-weight: 400; color: $muted }
+p { margin: 0 }
+.note { color: $muted; max-width: 900px; margin: 0 }
+.small { font-size: 13px; color: $muted }
+table { border-collapse: collapse; width: 100%; font-size: 13.5px }
+th { text-align: left; font-weight: 400 }
+td, th { padding: 5px 0; border-bottom: 1px solid $hair; white-space: nowrap }
+.n { text-align: right; padding-left: 10px }
+.m { color: $muted }
+a { color: $accent }
+button { font: inherit; color: $muted; background: none; border: 0; padding: 4px 2px; cursor: pointer }
+.framed { color: $ink; border: 1px solid $hair; border-radius: 6px; padding: 5px 10px; font-size: 13px }
+.framed:hover { border-color: $muted }
+button:focus-visible, select:focus-visible, a:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
+select { font: inherit; font-size: 13px; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 6px; padding: 4px 6px; max-width: 100% }
+@media (max-width: $narrow) { h1 { font-size: 20px } }
+"""
+)
