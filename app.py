@@ -1,0 +1,115 @@
+"""The app: ``panel serve app.py``. Template, navigation, URL state; no science, no figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+import panel as pn
+
+from dashboards import fingerprint, server, theme
+from dashboards.shell import HEAD_SCRIPT, Shell
+
+# name in the URL: (title in the navigation, what is on show, how the page is made)
+PAGES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
+    "fingerprint": (
+        fingerprint.TITLE,
+        "Published battery, 52 settings",
+        fingerprint.FingerprintPage,
+    ),
+}
+FIRST = "fingerprint"
+
+TEMPLATE = (
+    """
+{% extends base %}
+{% block preamble %}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<style>"""
+    + theme.root_css()
+    + theme.css(
+        """
+main { display: block; max-width: 1248px; margin: 0 auto; padding: 22px 32px 40px; box-sizing: border-box }
+@media (max-width: $narrow) { main { padding: 16px } }
+"""
+    )
+    + """</style>
+<script>"""
+    + HEAD_SCRIPT
+    + """</script>
+{% endblock %}
+{% block contents %}
+{{ embed(roots.shell) }}
+<main id="main">{{ embed(roots.page) }}</main>
+{% endblock %}
+"""
+)
+
+
+def page_of(query: str) -> str:
+    """Return the page that a query string names, or the first."""
+    name = parse_qs(query.lstrip("?")).get("page", [FIRST])[0]
+    return name if name in PAGES else FIRST
+
+
+class App:
+    """One session: the shell, and the pages that have been visited."""
+
+    def __init__(self, query: str):
+        self.made: dict[str, Any] = {}
+        self.shell = Shell(pages=[[name, title] for name, (title, _, _) in PAGES.items()])
+        self.body = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.visit(query)
+        self.shell.param.watch(self._asked, "wanted")
+
+    def visit(self, query: str) -> None:
+        """Show the page that `query` names, in the state that it asks for."""
+        name = page_of(query)
+        if name not in self.made:
+            page = self.made[name] = PAGES[name][2](query)
+            page.state.param.watch(lambda *_: self._changed(name), page.state.names())
+            self.body.append(page.__panel__())
+        for other, page in self.made.items():
+            page.__panel__().visible = other == name
+        self.shell.param.update(page=name, subject=PAGES[name][1])
+
+    def _asked(self, event: Any) -> None:
+        query = event.new.strip()
+        back = event.new != query  # the browser's Back marks itself: the address is there already
+        known = page_of(query) in self.made
+        with pn.io.hold():
+            self.visit(query)
+            if back and known:
+                self.made[page_of(query)].state.read(query)
+            if not back:
+                self.shell.go(self._query(page_of(query)), push=True)
+
+    def _changed(self, name: str) -> None:
+        if name == self.shell.page:
+            self.shell.go(self._query(name))
+
+    def _query(self, name: str) -> str:
+        own = self.made[name].state.query()
+        return f"page={name}&{own}" if own else f"page={name}"
+
+
+def framed(shell: Shell, body: pn.Column) -> pn.Template:
+    """Put the shell and the pages into the template."""
+    template = pn.Template(TEMPLATE)
+    template.add_panel("shell", shell)
+    template.add_panel("page", body)
+    return template
+
+
+def main() -> None:
+    """Build one session."""
+    server.prepare()
+    app = App(pn.state.location.search or "" if pn.state.location else "")
+    pn.state.onload(server.no_delay)
+    framed(app.shell, app.body).servable(title="leakviz")
+
+
+if pn.state.served:
+    main()

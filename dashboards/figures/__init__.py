@@ -1,0 +1,1 @@
+"""Figures: answers in, HoloViews elements out."""

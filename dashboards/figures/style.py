@@ -1,0 +1,181 @@
+"""How every figure is dressed, for the screen (Bokeh) and for paper (matplotlib)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import holoviews as hv
+import holoviews.plotting.bokeh
+
+from dashboards import theme
+
+INK = theme.LIGHT["ink"]
+
+
+def style(
+    element: hv.Element,
+    backend: str,
+    *,
+    bokeh: dict[str, Any],
+    matplotlib: dict[str, Any],
+    hooks: Sequence[Callable] | None = None,
+) -> hv.Element:
+    """Apply one backend's options to one layer of a figure.
+
+    Parameters
+    ----------
+    element : holoviews.Element
+    backend : {"bokeh", "matplotlib"}
+    bokeh, matplotlib : dict
+        The backends' options; only those of `backend` are applied.
+    hooks : sequence of callables, optional
+        HoloViews hooks, for the screen only.
+    """
+    if backend == "matplotlib":
+        return element.opts(hv.Options(type(element).__name__, backend="matplotlib", **matplotlib))
+    options = {"show_legend": False, **bokeh}
+    options["hooks"] = [_follow_theme(bokeh), *(hooks or [])]
+    return element.opts(hv.Options(type(element).__name__, backend="bokeh", **options))
+
+
+def _follow_theme(options: dict[str, Any]) -> Callable:
+    """Mark what is in a colour of the page, not of the data: the shell recolours it with the theme."""
+    named = {color: name for name, color in theme.LIGHT.items() if name in ("ink", "alarm")}
+
+    def hook(plot: Any, element: Any) -> None:
+        glyph = plot.handles.get("glyph")
+        for option, value in options.items():
+            if not isinstance(value, str) or value not in named or not option.endswith("color"):
+                continue
+            for own in (option, f"line_{option}"):
+                tag = f"theme:{named[value]}:{own}"
+                if own in glyph.properties() and tag not in glyph.tags:
+                    glyph.tags = [*glyph.tags, tag]
+
+    return hook
+
+
+def offset(x: float, y: float) -> Callable:
+    """Return a hook that shifts a text glyph by pixels, down being positive."""
+
+    def hook(plot: Any, element: Any) -> None:
+        plot.handles["glyph"].update(x_offset=x, y_offset=y)
+
+    return hook
+
+
+def by_column(**properties: str) -> Callable:
+    """Return a hook that lets glyph properties follow dimensions of the element, row by row.
+
+    ``hv.dim`` would do, were it not that HoloViews writes one value for a column that happens to
+    be constant, which then has no rows for the sliders to move.
+    """
+
+    def hook(plot: Any, element: Any) -> None:
+        source, glyph = plot.handles["source"], plot.handles["glyph"]
+        for name, dimension in properties.items():
+            source.data[name] = element.dimension_values(dimension)
+            glyph.update(**{name: name})
+
+    return hook
+
+
+def frame(
+    overlay: hv.Overlay,
+    backend: str,
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    xlim: tuple[float, float],
+    ylim: tuple[float, float],
+    height: int,
+    grid: str = "",
+    left: int = 54,
+    xticks: Any = None,
+    yticks: Any = None,
+    xrotation: float | None = None,
+    xformatter: str | None = None,
+    yformatter: str | None = None,
+    logx: bool = False,
+    logy: bool = False,
+    hooks: Sequence[Callable] | None = None,
+) -> hv.Overlay:
+    """Give a figure its axes, fixed ranges and size.
+
+    Parameters
+    ----------
+    title : str
+        Drawn on paper; on the screen the heading above the figure says it.
+    height : int
+        Pixels; the width is the page's.
+    grid : {"", "x", "y"}
+        Which hairlines are drawn.
+    left : int
+        Pixels kept left of the frame, so that frames stay aligned.
+    """
+    given = {
+        "xticks": xticks,
+        "yticks": yticks,
+        "xrotation": xrotation,
+        "xformatter": xformatter,
+        "yformatter": yformatter,
+    }
+    common = {
+        **{"xlabel": xlabel, "ylabel": ylabel, "xlim": xlim, "ylim": ylim, "logx": logx, "logy": logy},
+        **{name: value for name, value in given.items() if value is not None},
+    }
+    if backend == "matplotlib":
+        return overlay.opts(
+            hv.Options(
+                "Overlay",
+                backend="matplotlib",
+                title=title,
+                show_grid=bool(grid),
+                aspect=None,
+                show_legend=True,
+                legend_position="best",
+                **common,
+            )
+        )
+
+    def dress(plot: Any, element: Any) -> None:
+        figure = plot.state
+        figure.output_backend = "canvas"  # WebGL takes seconds a frame where there is no GPU
+        figure.toolbar.logo = None
+        figure.toolbar.autohide = True
+        figure.toolbar_inner = True
+        figure.outline_line_color = None
+        figure.min_border_left = left
+        figure.min_border_right = 8
+        for axis in figure.axis:
+            axis.axis_line_color = None
+            axis.major_tick_line_color = None
+            axis.minor_tick_line_color = None
+            axis.axis_label_text_font_style = "normal"
+            axis.axis_label_text_font_size = "12.5px"
+            axis.major_label_text_font_size = "11.5px"
+        for axis_grid in figure.xgrid:
+            axis_grid.visible = grid == "x"
+        for axis_grid in figure.ygrid:
+            axis_grid.visible = grid == "y"
+
+    return overlay.opts(
+        hv.Options(
+            "Overlay",
+            backend="bokeh",
+            responsive=True,
+            height=height,
+            toolbar="right",
+            default_tools=["box_zoom", "reset"],
+            active_tools=[],
+            show_legend=False,
+            title="",
+            shared_axes=False,
+            axiswise=True,
+            framewise=False,
+            hooks=[dress, *(hooks or [])],
+            **common,
+        )
+    )

@@ -1,0 +1,75 @@
+"""Everything about the server, set up once: resources, safety, sockets, threads."""
+
+from __future__ import annotations
+
+import argparse
+from functools import lru_cache
+from pathlib import Path
+
+import panel as pn
+from threadpoolctl import threadpool_limits
+
+from dashboards.markup import clean
+
+APP = Path(__file__).resolve().parents[1] / "app.py"
+PORT = 5006
+
+
+@lru_cache(maxsize=1)
+def prepare() -> None:
+    """Set up the process that serves pages; the first session calls it, the rest find it done."""
+    # Sliders wake the server for a few milliseconds at a time: spinning BLAS threads cost more than they give.
+    threadpool_limits(limits=1)
+    pn.config.sizing_mode = "stretch_width"
+    # For panes that somebody makes without `markup`: names from files never become HTML.
+    pn.pane.HTML.param.update(sanitize_html=True, sanitize_hook=clean)
+
+
+def no_delay() -> None:
+    """Send this session's messages at once (TCP_NODELAY): else a third wait for a delayed acknowledgement."""
+    context = pn.state.curdoc.session_context if pn.state.curdoc else None
+    session = getattr(context, "session", None)
+    for connection in getattr(session, "_subscribed_connections", ()):
+        connection._socket.set_nodelay(True)
+
+
+def warm() -> None:
+    """Build every page once before the first visitor comes, who would else wait for it."""
+    from app import PAGES
+
+    for _, _, make in PAGES.values():
+        make("").__panel__().get_root()
+
+
+def serve(port: int = PORT, *, address: str = "localhost", show: bool = False) -> None:
+    """Serve the app until it is interrupted.
+
+    Parameters
+    ----------
+    port : int
+    address : str
+        The host name under which browsers reach it; only pages from there may connect.
+    show : bool
+        Whether to open a browser.
+    """
+    prepare()
+    warm()
+    origins = [f"{host}:{port}" for host in dict.fromkeys([address, "localhost", "127.0.0.1"])]
+    print(f"leakviz is at http://{address}:{port}/app (Ctrl-C stops it)", flush=True)
+    pn.serve(
+        {"app": str(APP)},
+        port=port,
+        address=None if address == "localhost" else address,
+        websocket_origin=origins,
+        show=show,
+        verbose=False,
+        title="leakviz",
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Serve the app.")
+    parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--show", action="store_true", help="open a browser")
+    arguments = parser.parse_args()
+    serve(arguments.port, show=arguments.show)

@@ -1,0 +1,101 @@
+// The frame around the pages: navigation, theme, link. See shell.py.
+
+const root = document.documentElement
+
+// Bokeh's axes read the theme from CSS and need a repaint; marks in a colour of the page are set here.
+function paint() {
+  const style = getComputedStyle(root)
+  for (const doc of globalThis.Bokeh?.documents ?? []) {
+    for (const model of doc.all_models) {
+      for (const tag of model.tags ?? []) {
+        if (typeof tag !== "string" || !tag.startsWith("theme:")) continue
+        const [, color, property] = tag.split(":")
+        model.setv({[property]: style.getPropertyValue(`--lv-${color}`).trim()}, {sync: false})
+      }
+      if (model.type === "Figure" || model.type === "Plot") model.change.emit()
+    }
+  }
+}
+
+const make = (tag, attrs = {}, ...children) => {
+  const node = document.createElement(tag)
+  for (const [k, v] of Object.entries(attrs)) v === false || node.setAttribute(k, v)
+  node.append(...children)
+  return node
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch { // no permission, or not a secure context
+    const area = make("textarea", {"aria-hidden": "true", style: "position: fixed; opacity: 0"}, text)
+    document.body.append(area)
+    area.select()
+    const done = document.execCommand("copy")
+    area.remove()
+    return done
+  }
+}
+
+export function render({model, view, el}) {
+  const data = view.model.data
+  const nav = make("nav", {"aria-label": "pages"})
+  const theme = make("button", {type: "button", class: "theme"})
+  const link = make("button", {type: "button"}, "Copy link")
+  const told = make("span", {class: "told", role: "status"})
+  const header = make("header", {}, make("a", {class: "wordmark", href: "?"}, "leakviz"), nav,
+    make("span", {class: "space"}), make("span", {class: "data"}, data.subject), told, theme, link)
+  el.replaceChildren(header)
+
+  const pages = () => {
+    nav.replaceChildren(...data.pages.map(([name, title]) => {
+      const here = name === data.page
+      const a = make("a", {href: `?page=${name}`, class: here ? "on" : "", "aria-current": here && "page"}, title)
+      a.addEventListener("click", (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return
+        event.preventDefault()
+        if (name !== data.page) data.wanted = `?page=${name}`
+      })
+      return a
+    }))
+    header.querySelector(".data").textContent = data.subject
+  }
+  pages()
+  for (const p of ["page", "pages", "subject"]) data.properties[p].change.connect(pages)
+
+  // The address says what is seen: replaced when the hand lets go, pushed when the page changes.
+  const address = () => {
+    const {query, push} = JSON.parse(data.address)
+    const url = location.pathname + (query ? `?${query}` : "")
+    if (url === location.pathname + location.search) return
+    push ? history.pushState(null, "", url) : history.replaceState(null, "", url)
+  }
+  data.properties.address.change.connect(address)
+  const back = () => { data.wanted = location.search + " " } // a blank more: asked again, it is a change
+  addEventListener("popstate", back)
+
+  const dark = () => root.dataset.theme === "dark"
+  const show = () => {
+    theme.textContent = dark() ? "Light" : "Dark"
+    theme.setAttribute("aria-label", dark() ? "switch to the light theme" : "switch to the dark theme")
+  }
+  theme.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark"
+    try { localStorage.setItem("leakviz-theme", root.dataset.theme) } catch {}
+    show()
+    paint()
+  })
+  show()
+  link.addEventListener("click", async () => {
+    told.textContent = await copy(location.href) ? "Link copied" : location.href
+    setTimeout(() => { told.textContent = "" }, 2500)
+  })
+
+  document.addEventListener("leakviz:page", paint)
+  paint()
+  model.on("remove", () => {
+    removeEventListener("popstate", back)
+    document.removeEventListener("leakviz:page", paint)
+  })
+}

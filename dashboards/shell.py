@@ -1,0 +1,63 @@
+"""The frame around the pages: navigation, theme and link. No science, no figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import ClassVar
+
+import param
+from panel.custom import JSComponent
+
+from dashboards import theme
+
+_CSS = theme.css(
+    """
+:host { display: block; width: 100% }
+header { display: flex; flex-wrap: wrap; align-items: center; gap: 0 28px; min-height: 52px; padding: 0 32px; border-bottom: 1px solid $hair; font: 15px/1.45 $font; color: $ink; box-sizing: border-box }
+.wordmark { font-weight: 650; letter-spacing: -.01em; font-size: 17px; color: $ink; text-decoration: none }
+nav { display: flex; gap: 22px }
+nav a { color: $muted; text-decoration: none; line-height: 52px }
+nav a.on { color: $ink; box-shadow: inset 0 -2px $accent }
+.space { flex: 1 }
+.data, .told { font-size: 13px; color: $muted }
+button { font: 13px/1.45 $font; color: $ink; background: none; border: 1px solid $hair; border-radius: 6px; padding: 5px 10px; white-space: nowrap; cursor: pointer }
+button:hover { border-color: $muted }
+button:focus-visible, a:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
+header > button + button { margin-left: -16px }
+@media (max-width: $narrow) { header { padding: 0 16px; gap: 0 14px } .data { display: none } header > button + button { margin-left: -6px } nav { order: 9; flex: 1 0 100%; overflow-x: auto } nav a { line-height: 40px } .wordmark { line-height: 52px } }
+"""
+)
+
+# Before anything is painted: the theme of the last visit, else the system's.
+HEAD_SCRIPT = """
+(() => {
+  let theme = null
+  try { theme = localStorage.getItem("leakviz-theme") } catch {}
+  theme = theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")
+  document.documentElement.dataset.theme = theme
+})()
+"""
+
+
+class Shell(JSComponent):
+    """Header with the pages, the data on show, the theme and the link.
+
+    Attributes
+    ----------
+    wanted : str
+        A query string that the user asks for: a page chosen, or Back and Forward.
+    """
+
+    pages = param.List(default=[], item_type=list, doc="[name, title] of each page.")
+    page = param.String(default="", doc="The name of the page that is seen.")
+    subject = param.String(default="", doc="What data the page shows.")
+    address = param.String(default='{"query": "", "push": false}', doc="JSON; see `go`.")
+    wanted = param.String(default="", doc="Set by the browser.")
+
+    _esm = Path(__file__).with_name("shell.js")
+    _stylesheets: ClassVar[list[str]] = [_CSS]
+
+    def go(self, query: str, *, push: bool = False) -> None:
+        """Put a query string into the address: in place, or as a new entry of the history."""
+        self.address = json.dumps({"query": query, "push": push})
