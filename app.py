@@ -9,15 +9,12 @@ from urllib.parse import parse_qs
 import panel as pn
 
 from dashboards import fingerprint, server, theme
+from dashboards.shelf import Shelf
 from dashboards.shell import HEAD_SCRIPT, Shell
 
-# name in the URL: (title in the navigation, what is on show, how the page is made)
-PAGES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
-    "fingerprint": (
-        fingerprint.TITLE,
-        "Published battery, 52 settings",
-        fingerprint.FingerprintPage,
-    ),
+# name in the URL: (title in the navigation, how the page is made from a query string and a shelf)
+PAGES: dict[str, tuple[str, Callable[[str, Shelf], Any]]] = {
+    "fingerprint": (fingerprint.TITLE, fingerprint.FingerprintPage),
 }
 FIRST = "fingerprint"
 
@@ -59,7 +56,8 @@ class App:
 
     def __init__(self, query: str):
         self.made: dict[str, Any] = {}
-        self.shell = Shell(pages=[[name, title] for name, (title, _, _) in PAGES.items()])
+        self.shelf = Shelf()
+        self.shell = Shell(pages=[[name, title] for name, (title, _) in PAGES.items()])
         self.body = pn.Column(sizing_mode="stretch_width", margin=0)
         self.visit(query)
         self.shell.param.watch(self._asked, "wanted")
@@ -68,12 +66,12 @@ class App:
         """Show the page that `query` names, in the state that it asks for."""
         name = page_of(query)
         if name not in self.made:
-            page = self.made[name] = PAGES[name][2](query)
+            page = self.made[name] = PAGES[name][1](query, self.shelf)
             page.state.param.watch(lambda *_: self._changed(name), page.state.names())
             self.body.append(page.__panel__())
         for other, page in self.made.items():
             page.__panel__().visible = other == name
-        self.shell.param.update(page=name, subject=PAGES[name][1])
+        self.shell.param.update(page=name, subject=self.made[name].subject)
 
     def _asked(self, event: Any) -> None:
         query = event.new.strip()

@@ -22,6 +22,7 @@ from dashboards.cards import card, downloads
 from dashboards.figures import fingerprint as figures
 from dashboards.live import Attribute, Column, Edge, Grip, Live, Select, Slider, Tap, words
 from dashboards.markup import markup
+from dashboards.shelf import Shelf
 from dashboards.state import PageState
 from dashboards.stencil import figure_pane
 
@@ -343,6 +344,8 @@ class FingerprintPage(pn.viewable.Viewer):
     ----------
     query : str
         A link's query string, from which the page starts.
+    shelf : Shelf, optional
+        The session's prediction vectors; this page needs none.
 
     Examples
     --------
@@ -351,7 +354,7 @@ class FingerprintPage(pn.viewable.Viewer):
     (0.8, 20)
     """
 
-    def __init__(self, query: str = "", **params: Any):
+    def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         self.battery = published()
         self.state = FingerprintState.of(self.battery)
         self.told = self.state.read(query)
@@ -365,6 +368,8 @@ class FingerprintPage(pn.viewable.Viewer):
         self.state.param.watch(self._follow, self.state.names())
 
     # ---- answers
+
+    subject = "Published battery, 52 settings"
 
     @property
     def shown(self) -> np.ndarray:

@@ -10,6 +10,7 @@ import panel as pn
 from threadpoolctl import threadpool_limits
 
 from dashboards.markup import clean
+from dashboards.shelf import Shelf
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
 PORT = 5006
@@ -37,8 +38,8 @@ def warm() -> None:
     """Build every page once before the first visitor comes, who would else wait for it."""
     from app import PAGES
 
-    for _, _, make in PAGES.values():
-        make("").__panel__().get_root()
+    for _, make in PAGES.values():
+        make("", Shelf()).__panel__().get_root()
 
 
 def serve(port: int = PORT, *, address: str = "localhost", show: bool = False) -> None:

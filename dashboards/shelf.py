@@ -1,0 +1,200 @@
+"""The prediction vectors that pages can show: shipped, simulated, and a session's own.
+
+Shipped and simulated vectors are loaded and sorted once per process and shared. A user's vector
+lives in the session that brought it, in its `Shelf`, and goes with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import param
+
+from leakviz.arms import simulate_arms
+from leakviz.paths import data_dir
+from leakviz.purity import RankedPredictions, rank_predictions
+
+# What the records are; the arm says what the model was allowed to see. See data/predictions/README.md.
+OUTCOME = {
+    "actg175": "event in the ACTG 175 trial",
+    "breast_cancer": "malignant cell sample",
+    "covid_testing": "positive COVID-19 test",
+    "flchain": "death in the serum free light chain study",
+    "flights_late60": "arrival over 60 minutes late",
+    "monica": "death, WHO MONICA",
+    "monica_cc": "death, WHO MONICA, complete cases",
+    "nassCDS": "death in a car crash",
+    "nhefs": "death, NHEFS",
+}
+MODEL = {"lr": "logistic regression", "hgb": "gradient boosting"}
+LEAK = {
+    "honest": "honest",
+    "chapter": "leak: chapter of the cause of death",
+    "futime": "leak: follow-up time",
+    "ct_result": "leak: cycle threshold of the assay",
+    "dep_delay": "leak: departure delay",
+    "dep_noise60": "leak: departure delay with 60 minutes of noise",
+    "injSeverity": "leak: injury severity",
+    "days": "leak: time to the event",
+    "yrdth": "leak: year of death",
+    **{f"dead{d}d": f"leak: dead within {d} days" for d in (30, 90, 180, 365, 730, 1460)},
+}
+ARM = {
+    "clean": "clean",
+    "miscalibrated": "miscalibrated leak",
+    "broad": "broad calibrated leak",
+    "deterministic": "deterministic flag",
+    "laundered": "miscalibrated leak, laundered by Platt",
+}
+OWN = "own:"
+SIMULATED = "arm:"
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """Predictions and outcomes with a name and a provenance.
+
+    Attributes
+    ----------
+    name : str
+        In links: ``flchain__lr__honest``, ``arm:clean``, ``own:<hash>``.
+    title : str
+        On the screen, plain text (a user's file name may be in it: escape it).
+    source : str
+        One line of provenance, plain text.
+    p, y : numpy.ndarray, shape (n,)
+    ranked : RankedPredictions
+        Sorted once.
+    folds : numpy.ndarray or None
+    honest : str
+        Name of its honest twin on the same rows, or "".
+    """
+
+    name: str
+    title: str
+    source: str
+    p: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    ranked: RankedPredictions = field(repr=False)
+    folds: np.ndarray | None = field(default=None, repr=False)
+    honest: str = ""
+
+
+@dataclass(frozen=True)
+class ArmSettings:
+    """The parameters of the simulated arms (arXiv 2606.11267, section 6)."""
+
+    n: int = 200_000
+    prevalence: float = 0.02
+    c_statistic: float = 0.84
+    beta: float = 2.5
+    flag_fraction: float = 0.003
+    seed: int = 0
+
+
+@lru_cache(maxsize=1)
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the shipped vectors, honest ones first within their data."""
+    names = [f.stem for f in (data_dir() / "predictions").glob("*.parquet")]
+    order = list(LEAK)
+    return tuple(sorted(names, key=lambda n: (n.split("__")[0], order.index(n.split("__")[2]), n)))
+
+
+@lru_cache(maxsize=64)
+def shipped(name: str) -> Vector:
+    """Load and sort a shipped vector, once per process."""
+    data, model, arm = name.split("__")
+    frame = pd.read_parquet(data_dir() / "predictions" / f"{name}.parquet")
+    p, y = frame["p"].to_numpy(), frame["y"].to_numpy()
+    twin = f"{data}__{model}__honest"
+    return Vector(
+        name=name,
+        title=f"{data}, {MODEL[model]}, {LEAK[arm]}",
+        source=f"{OUTCOME[data]}; out-of-fold predictions on public data, see data/predictions/README.md",
+        p=p,
+        y=y,
+        ranked=rank_predictions(p, y),
+        honest=twin if arm != "honest" and twin in shipped_names() else "",
+    )
+
+
+@lru_cache(maxsize=4)
+def simulated(settings: ArmSettings) -> dict[str, Vector]:
+    """Simulate and sort the five arms, once per process and settings.
+
+    Raises
+    ------
+    leakviz.InputError
+        If the settings are out of range.
+    """
+    arms = simulate_arms(**vars(settings))
+    y = arms["y"].values
+    vectors = {}
+    for arm, title in ARM.items():
+        p = arms["p"].sel(arm=arm).values
+        vectors[SIMULATED + arm] = Vector(
+            name=SIMULATED + arm,
+            title=f"simulated, {title}",
+            source="simulated as in arXiv 2606.11267, section 6: "
+            + ", ".join(f"{k} {v:g}" for k, v in vars(settings).items()),
+            p=p,
+            y=y,
+            ranked=rank_predictions(p, y),
+            honest="" if arm == "clean" else SIMULATED + "clean",
+        )
+    return vectors
+
+
+class Shelf(param.Parameterized):
+    """What one session can choose from.
+
+    Attributes
+    ----------
+    own : list of Vector
+        The user's, the newest last.
+    arms : ArmSettings
+        Of the simulated arms.
+    """
+
+    own = param.List(default=[], item_type=Vector)
+    arms = param.ClassSelector(class_=ArmSettings, default=ArmSettings())
+
+    def names(self) -> list[str]:
+        """Return what can be chosen: the user's vectors, then the shipped, then the simulated."""
+        return [
+            *(v.name for v in reversed(self.own)),
+            *shipped_names(),
+            *(SIMULATED + arm for arm in ARM),
+        ]
+
+    def title(self, name: str) -> str:
+        """Return a vector's title without loading it."""
+        if name.startswith(SIMULATED):
+            return f"simulated, {ARM[name.removeprefix(SIMULATED)]}"
+        if name.startswith(OWN):
+            return self.get(name).title
+        data, model, arm = name.split("__")
+        return f"{data}, {MODEL[model]}, {LEAK[arm]}"
+
+    def get(self, name: str) -> Vector:
+        """Return a vector.
+
+        Raises
+        ------
+        KeyError
+            If there is none of this name.
+        """
+        if name.startswith(SIMULATED):
+            return simulated(self.arms)[name]
+        if name.startswith(OWN):
+            return {v.name: v for v in self.own}[name]
+        if name not in shipped_names():
+            raise KeyError(name)
+        return shipped(name)
+
+    def add(self, vector: Vector) -> None:
+        """Put a user's vector on the shelf; the same content again takes its place."""
+        self.own = [*(v for v in self.own if v.name != vector.name), vector]
