@@ -326,7 +326,6 @@ export function render({model, view, el}) {
   const table = table_of(view.model)
   const strip = new Strip(table, el)
   table.views.add(strip)
-  document.dispatchEvent(new CustomEvent("leakviz:page")) // new figures are on the page
   const painted = (then) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(then)))
   if (!table.data.seen) painted(() => painted(() => { table.data.seen = true }))
   model.on("remove", () => {

@@ -2,8 +2,8 @@
 
 const root = document.documentElement
 
-// Bokeh's axes read the theme from CSS and need a repaint; marks in a colour of the page are set here.
-function paint() {
+// Marks in a colour of the page follow the theme; Bokeh's axes read it from CSS and need a repaint.
+function paint(repaint = false) {
   const style = getComputedStyle(root)
   for (const doc of globalThis.Bokeh?.documents ?? []) {
     for (const model of doc.all_models) {
@@ -12,9 +12,22 @@ function paint() {
         const [, color, property] = tag.split(":")
         model.setv({[property]: style.getPropertyValue(`--lv-${color}`).trim()}, {sync: false})
       }
-      if (model.type === "Figure" || model.type === "Plot") model.change.emit()
+      if (repaint && (model.type === "Figure" || model.type === "Plot")) model.change.emit()
     }
   }
+}
+
+// What is built later, when the first figures are seen or another page is chosen, is painted too.
+function paint_what_comes(doc) {
+  let frame = 0
+  const grown = (event) => event.events ? event.events.some(grown) : event.attr === "children"
+  const look = (event) => {
+    if (!grown(event)) return
+    cancelAnimationFrame(frame)
+    frame = requestAnimationFrame(() => paint())
+  }
+  doc.on_change(look)
+  return () => doc.remove_on_change(look)
 }
 
 const make = (tag, attrs = {}, ...children) => {
@@ -84,7 +97,7 @@ export function render({model, view, el}) {
     root.dataset.theme = dark() ? "light" : "dark"
     try { localStorage.setItem("leakviz-theme", root.dataset.theme) } catch {}
     show()
-    paint()
+    paint(true)
   })
   show()
   link.addEventListener("click", async () => {
@@ -92,10 +105,10 @@ export function render({model, view, el}) {
     setTimeout(() => { told.textContent = "" }, 2500)
   })
 
-  document.addEventListener("leakviz:page", paint)
+  const stop = paint_what_comes(view.model.document)
   paint()
   model.on("remove", () => {
     removeEventListener("popstate", back)
-    document.removeEventListener("leakviz:page", paint)
+    stop()
   })
 }
