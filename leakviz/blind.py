@@ -117,6 +117,13 @@ class BlindTest:
         miscalibrated.
     algorithm1 : str
         The word of the paper's Algorithm 1: "leaky" or "clean".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = blind_test(np.linspace(0.99, 0.01, 1000), np.arange(1000) < 100)
+    >>> result.verdict, result.trigger, result.spike, result.spike_events
+    ('leaky', 'near-label', 105, 100)
     """
 
     n: int

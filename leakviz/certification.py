@@ -33,6 +33,9 @@ from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, check_delta
 #: The bounds on the admissible risk for which every blind test reports the rate.
 MAX_RISKS = ("0.9", "0.8", "0.5")
 
+#: The tolerated rates for which the shortest heads ship with the package.
+ALPHAS = ("0.05", "0.01", "0.005", "0.001", "0.0001")
+
 _MOST_ROOTS = 1000
 
 
@@ -272,6 +275,73 @@ def read_false_certification(file: str | Path | None = None) -> xr.Dataset:
     return table.assign(naive=table.max_risk**table.k_min)
 
 
+def write_minimum_heads(folder: str | Path) -> Path:
+    """Compute `minimum_head` for every tolerated rate and stop of delta, and write ``minimum_head.csv``.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path
+        Made if it does not exist.
+
+    Returns
+    -------
+    pathlib.Path
+        The file; `read_minimum_heads` reads it. It takes about a minute: just below delta = 1 - M, heads
+        of tens of thousands of records are needed.
+
+    Examples
+    --------
+    >>> write_minimum_heads("data/certification")  # doctest: +SKIP
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    file = target / "minimum_head.csv"
+    rows = [
+        (alpha, risk, float(delta), minimum_head(alpha, risk, delta=delta))
+        for alpha in ALPHAS
+        for risk in MAX_RISKS
+        for delta in DELTA_STOPS.tolist()
+        if as_decimal(risk) < 1 - as_decimal(delta)
+    ]
+    table = pd.DataFrame(rows, columns=["alpha", "max_risk", "delta", "k_min"])
+    table.to_csv(file, index=False, lineterminator="\n")
+    return file
+
+
+def read_minimum_heads(file: str | Path | None = None) -> xr.Dataset:
+    """Return the shipped table of the shortest heads.
+
+    Parameters
+    ----------
+    file : str or pathlib.Path, optional
+        A file that `write_minimum_heads` wrote; by default the one that ships with the package.
+
+    Returns
+    -------
+    xarray.Dataset
+        `k_min` over `alpha`, `max_risk` and `delta`; 0 where no head is long enough.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or has other columns.
+
+    Examples
+    --------
+    >>> read_minimum_heads().k_min.sel(alpha=0.001, max_risk=0.9, delta=0.05).item()
+    325
+    """
+    path = data_dir() / "certification" / "minimum_head.csv" if file is None else Path(file)
+    if not path.is_file():
+        raise InputError(f"file {str(path)!r} does not exist; write it with write_minimum_heads")
+    rows = pd.read_csv(path)
+    missing = {"alpha", "max_risk", "delta", "k_min"} - set(rows.columns)
+    if missing:
+        raise InputError(f"file {str(path)!r} has no column {sorted(missing)[0]!r}; write it anew")
+    table = xr.Dataset.from_dataframe(rows.set_index(["alpha", "max_risk", "delta"]))
+    return table.assign(k_min=table.k_min.fillna(0).astype(int))
+
+
 def _check(k_min: object, max_risk: object, delta: object) -> tuple[int, Fraction, Fraction]:
     if isinstance(k_min, (bool, np.bool_)) or not isinstance(k_min, (int, np.integer)) or k_min < 1:
         raise InputError(f"k_min must be a whole number from 1 up, got {k_min!r}")
@@ -387,3 +457,4 @@ def _lundberg(hit: float, delta: float) -> float:
 
 if __name__ == "__main__":
     print(write_false_certification(sys.argv[1]))
+    print(write_minimum_heads(sys.argv[1]))

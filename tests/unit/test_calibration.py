@@ -24,6 +24,7 @@ from leakviz.calibration import (
     net_benefit,
     recalibrate,
     sweep_calibration,
+    sweep_expected_net_benefit,
 )
 from leakviz.errors import InputError
 from leakviz.paths import data_dir
@@ -396,3 +397,30 @@ def test_recalibration_keeps_certainty_and_input():
 def test_bad_recalibration(options, message):
     with pytest.raises(InputError, match=message):
         recalibrate([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], **options)
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 1.0])
+def test_the_sweep_of_expected_net_benefit_is_that_of_one_weight_after_another(sharpness):
+    p, y = sample(3000, seed=4, sharpness=sharpness)
+    p[:3] = 0, 0.99, 1
+    weights = [
+        ("uniform", 0, 0.3),
+        ("uniform", 0.005, 0.01),
+        ("uniform", 0.1, 0.99),
+        ("beta", 1, 2),
+        ("beta", 8, 40),
+    ]
+    table = sweep_expected_net_benefit(p, y, weights=weights)
+    for i, weight in enumerate(weights):
+        one = expected_net_benefit(p, y, weight=weight)
+        assert table["weight"].values[i] == one.weight
+        for name in ("value", "low", "high", "treat_all", "standardised"):
+            assert table[name].values[i] == pytest.approx(getattr(one, name), abs=1e-6), (weight, name)
+
+
+def test_the_sweep_knows_infinite_losses():
+    table = sweep_expected_net_benefit([1.0, 0.5], [0, 1], weights=["uniform", ("uniform", 0, 0.5)])
+    assert table["value"].values.tolist() == [-math.inf, pytest.approx((1 - (math.log(2) - 0.5) / 0.5) / 2)]
+    assert table["treat_all"].values[0] == -math.inf
+    honest = sweep_expected_net_benefit([1.0, 0.5], [1, 0], weights=["uniform"])
+    assert np.isfinite(honest["value"].values).all()
