@@ -78,7 +78,7 @@ def card(
     links: list[pn.widgets.FileDownload] | None = None,
     head: str = "",
     extra: str = "",
-    height: int,
+    height: int | None,
     stylesheets: list[str] | None = None,
 ) -> pn.Column:
     """Put a heading with its links, a figure and a caption together.
@@ -95,8 +95,8 @@ def card(
         HTML right of the heading.
     extra : str
         HTML between heading and figure (a legend).
-    height : int
-        Pixels kept for the figure, so that nothing moves when it arrives.
+    height : int or None
+        Pixels kept for the figure, so that nothing moves when it arrives; None if its parts keep theirs.
     stylesheets : list of str, optional
         For the box around the figure.
     """

@@ -215,7 +215,7 @@ def _gate_says(subset: xr.Dataset, sweep: xr.Dataset) -> xr.DataArray:
 def _errors(subset: xr.Dataset, sweep: xr.Dataset) -> xr.DataArray:
     """List the settings that the rule gets wrong at each stop."""
     error = sweep["error"].values
-    patterns, which = np.unique(error.reshape(-1, error.shape[-1]), axis=0, return_inverse=True)
+    patterns, which = np.unique(np.concatenate(error), axis=0, return_inverse=True)
     named = np.array(names.setting_names(subset), dtype=object)
     leak = subset["regime"].values == "leak"
     texts = []
@@ -475,15 +475,16 @@ class FingerprintPage(pn.viewable.Viewer):
             Column("stems:source", "y0", "pair_leaked"),
             Column("stems:source", "y1", "pair_excluded"),
         ]
-        columns.append(Column("names:source", "text_alpha", "name_seen"))
-        columns.append(Column("names:source", "text_align", "name_align"))
-        columns += [Column("names:source", f"{c}_offset", f"name_d{c}") for c in ("x", "y")]
         for r in regimes:
             for layer in (r, f"{r}_rings"):
                 columns.append(Column(f"{layer}:source", "oracle_lda", f"{r}_x"))
                 columns.append(Column(f"{layer}:source", "best_unsup", f"{r}_y"))
             columns.append(Column(f"{r}:source", "fill_alpha", f"{r}_fill"))
             columns.append(Column(f"{r}_rings:source", "line_alpha", f"{r}_ring"))
+            columns += [Column(f"{r}_names:source", end, f"{r}_{end}") for end in ("x", "y")]
+            columns.append(Column(f"{r}_names:source", "text_alpha", f"{r}_name_seen"))
+            columns.append(Column(f"{r}_names:source", "text_align", f"{r}_name_align"))
+            columns += [Column(f"{r}_names:source", f"{c}_offset", f"{r}_name_d{c}") for c in ("x", "y")]
         attributes = [
             Attribute("edges", "left", "gate_line"),
             Attribute("edges", "top", "tau_line"),
@@ -492,8 +493,11 @@ class FingerprintPage(pn.viewable.Viewer):
             Attribute("rates_tau:glyph", "location", "tau_line"),
             Attribute("contrast_tau:glyph", "location", "tau_line"),
             *(Attribute(f"heat_{m}:glyph_renderer", "visible", f"see_{m}") for m in METRICS),
-            *(Attribute(f"{r}:glyph_renderer", "visible", f"see_{r}") for r in regimes),
-            *(Attribute(f"{r}_rings:glyph_renderer", "visible", f"see_{r}") for r in regimes),
+            *(
+                Attribute(f"{layer}:glyph_renderer", "visible", f"see_{r}")
+                for r in regimes
+                for layer in (r, f"{r}_rings", f"{r}_names")
+            ),
         ]
         grips: list[Grip] = [
             Edge("edges", "left", "gate"),
@@ -643,7 +647,7 @@ class FingerprintPage(pn.viewable.Viewer):
                     s.param[name], name=title, options=options, width=150, margin=0, stylesheets=[_SELECT_CSS]
                 )
             )
-        reset = markup(self.live.reset(), sizing_mode=None)
+        reset = markup(self.live.reset(), sizing_mode=None, styles={"align-self": "flex-end"})
         return pn.Row(*menus, reset, margin=0, sizing_mode=None, stylesheets=[_FILTER_CSS])
 
     def _pane(self, name: str, hooks: dict) -> pn.pane.Bokeh:
@@ -660,11 +664,11 @@ class FingerprintPage(pn.viewable.Viewer):
         hooks: dict[str, list] = {
             "figure": [live.edges("edges", left="gate_line", top="tau_line")],
             **{layer: [live.tag(layer, "source")] for layer in ("box", "box_label", "link")},
-            "names": [live.tag("names", "source")],
         }
         for r in figures.REGIMES:
-            hooks[r] = [live.tag(r, "source", "glyph_renderer"), live.selects(f"points_{r}"), _keep_look]
-            hooks[f"{r}_rings"] = [live.tag(f"{r}_rings", "source", "glyph_renderer")]
+            hooks[r] = [live.tag(r, "source", "glyph_renderer"), live.selects(f"points_{r}")]
+            for layer in (f"{r}_rings", f"{r}_names"):
+                hooks[layer] = [live.tag(layer, "source", "glyph_renderer")]
         choose = (
             f'<div class="choose small"><span>{live.menu("chosen", "setting")}</span></div>'
             f'<p class="small" role="status">{live.text("detail")}</p>'
@@ -805,23 +809,12 @@ class FingerprintPage(pn.viewable.Viewer):
                 stylesheets=[":host { gap: 18px }"],
             )
 
-            def rest(*_: Any) -> None:
-                with pn.io.hold():
-                    right.extend([self._map(), self._rates()])
-                    root.extend([self._contrast(), self._cautions()])
+            def rest() -> None:
+                right.extend([self._map(), self._rates()])
+                root.extend([self._contrast(), self._cautions()])
 
-            if pn.state.curdoc and pn.state.curdoc.session_context:
-                self.live.param.watch(rest, "seen")
-            else:
-                rest()
+            self.live.when_seen(rest)
         return self._root
-
-
-def _keep_look(plot: Any, element: Any) -> None:
-    """A chosen point looks as before: the line to its partner shows the choice."""
-    renderer = plot.handles["glyph_renderer"]
-    renderer.selection_glyph = None
-    renderer.nonselection_glyph = None
 
 
 def _ramp_legend() -> str:

@@ -50,8 +50,13 @@ class Table { // one per Bokeh model; the sliders of all its views move together
   row_number(name, state = this.state) {
     const v = this.variables[name]
     let stop = 0
-    v.dims.forEach((dim, i) => { stop = stop * v.shape[i] + state[dim] })
+    v.dims.forEach((dim, i) => { stop = stop * v.shape[i] + this.stop(dim, state) })
     return v.index[stop]
+  }
+
+  stop(dim, state) { // where it stands, or what it follows
+    const variable = this.follows[dim]
+    return variable === undefined ? state[dim] : this.row(variable, this.row_number(variable, state))[0]
   }
 
   row(name, number) {
@@ -65,8 +70,8 @@ class Table { // one per Bokeh model; the sliders of all its views move together
     return this.variables[name].bool ? v !== 0 : v
   }
 
-  nearest(dim, x) {
-    const values = this.values[dim]
+  nearest(dim, x, by) {
+    const values = by ? this.values[dim].map((_, i) => this.value(by, this.row_number(by, {...this.state, [dim]: i}))) : this.values[dim]
     let best = 0
     values.forEach((v, i) => { if (Math.abs(v - x) < Math.abs(values[best] - x)) best = i })
     return best
@@ -154,6 +159,7 @@ class Table { // one per Bokeh model; the sliders of all its views move together
     this.busy = true // a grip that we move ourselves is not the hand
     for (const [source, patch] of patches) source.patch(patch, {sync: false})
     for (const [model, attrs] of attributes) model.setv(attrs, {sync: false})
+    this.mark()
     this.busy = false
     for (const {kind, node, rest} of this.nodes) {
       if (kind === "text") {
@@ -186,7 +192,7 @@ class Table { // one per Bokeh model; the sliders of all its views move together
   }
 
   // ---- grips: things in a figure that the hand can move
-  hold({kind, target, attribute, dim}) {
+  hold({kind, target, attribute, dim, by}) {
     if (kind !== "edge") return
     for (const model of this.by_tag.get(target) ?? []) {
       model.__leakviz ??= new Set()
@@ -194,7 +200,7 @@ class Table { // one per Bokeh model; the sliders of all its views move together
       model.__leakviz.add(attribute)
       model.properties[attribute].change.connect(() => {
         if (this.busy) return
-        const stop = this.nearest(dim, model[attribute])
+        const stop = this.nearest(dim, model[attribute], by)
         this.move({[dim]: stop})
         this.held = true
       })
@@ -221,7 +227,18 @@ class Table { // one per Bokeh model; the sliders of all its views move together
     this.go(stops)
   }
 
+  mark() { // what is selected follows too: a point that was left another way can be tapped again
+    for (const {kind, target, dim, stops} of this.grips) {
+      if (kind !== "select") continue
+      const i = stops.indexOf(this.state[dim])
+      for (const {selected} of this.by_tag.get(target) ?? []) {
+        if (selected.indices[0] !== (i < 0 ? undefined : i)) selected.setv({indices: i < 0 ? [] : [i]}, {sync: false})
+      }
+    }
+  }
+
   selected() {
+    if (this.busy) return
     if (this.stale()) this.look()
     const stops = {}
     for (const grip of this.grips) {
@@ -326,10 +343,16 @@ export function render({model, view, el}) {
   const table = table_of(view.model)
   const strip = new Strip(table, el)
   table.views.add(strip)
+  const look = () => requestAnimationFrame(() => { if (table.document) table.look() })
+  const grown = (event) => event.events ? event.events.some(grown) : event.attr === "children"
+  const follow_growth = (event) => { if (grown(event)) look() }
+  table.document.on_change(follow_growth) // figures that come later have grips too
+  look()
   const painted = (then) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(then)))
   if (!table.data.seen) painted(() => painted(() => { table.data.seen = true }))
   model.on("remove", () => {
     table.views.delete(strip)
+    view.model.document?.remove_on_change(follow_growth)
     if (!table.views.size) tables.splice(tables.indexOf(table), 1)
   })
 }

@@ -16,6 +16,10 @@ one other dimension, whose entries are the rows of a column. Rows that recur are
 table of thousands of stops takes kilobytes. Strings are texts: Python formats them, the browser
 only looks them up.
 
+A dimension may also **follow**: its stop is an entry of the table over other dimensions. A verdict
+that depends on three sliders has four cases; texts over the cases are few, where texts over three
+sliders' stops would be hundreds of thousands.
+
 Figures and texts are found by tags (`tag`) and by HTML data attributes, in whichever document
 they are shown: nothing has to be wired when a page is built.
 """
@@ -33,6 +37,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import panel as pn
 import param
 import xarray as xr
 from bokeh.models import CustomJS
@@ -79,11 +84,16 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Edge:
-    """An attribute of a model that the hand can drag, snapping to the stops of `dim`."""
+    """An attribute of a model that the hand can drag, snapping to the stops of `dim`.
+
+    `by` names the variable whose value at each stop is where the edge then lies, if that is not
+    the coordinate itself.
+    """
 
     target: str
     attribute: str
     dim: str
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,15 +203,18 @@ def pack(variable: xr.DataArray, walked: Sequence[str]) -> Row:
     return Row(dims, shape, number[index.ravel()], flat[first[order]])
 
 
-def encode(answers: xr.Dataset, walked: Sequence[str]) -> bytes:
+def encode(answers: xr.Dataset, walked: Sequence[str], follows: Sequence[str] = ()) -> bytes:
     """Write the answer table as one block of bytes: a JSON header, then binary arrays.
 
     Parameters
     ----------
     answers : xarray.Dataset
-        The table; each variable as `pack` takes it. Strings become codes into one pool.
+        The table; each variable as `pack` takes it. Strings become codes into one pool; float32,
+        for what is only drawn, stays float32.
     walked : sequence of str
         Dimensions that sliders and grips move.
+    follows : sequence of str, optional
+        Dimensions whose stop other variables hold.
 
     Returns
     -------
@@ -227,8 +240,11 @@ def encode(answers: xr.Dataset, walked: Sequence[str]) -> bytes:
             unique, codes = np.unique(variable.values.astype(str), return_inverse=True)
             numbers = np.array([pool.setdefault(str(t), len(pool)) for t in unique], dtype=np.uint32)
             variable = variable.copy(data=numbers[codes.ravel()].reshape(variable.shape))
-        packed = pack(variable, walked)
+        packed = pack(variable, [*walked, *follows])
         kind = {"b": "u1", "u": "u4", "i": "i4"}.get(packed.rows.dtype.kind, "f8")
+        kind = "f4" if packed.rows.dtype == np.float32 else kind
+        if kind in ("u4", "i4") and (packed.rows != packed.rows.astype(kind)).any():
+            kind = "f8"  # whole numbers that are too long
         few = len(packed.rows)
         variables[str(name)] = {
             "dims": packed.dims,
@@ -281,7 +297,9 @@ class Live(JSComponent):
     start : mapping
         Dimension to the coordinate value it starts at and returns to on Reset.
     labels : mapping, optional
-        Dimension to the texts of its stops; by default the coordinate values with three decimals.
+        Dimension to the texts of its stops; by default names, and numbers with three decimals.
+    follows : mapping, optional
+        Dimension that nobody moves to the variable that holds the number of its stop.
 
     Attributes
     ----------
@@ -308,6 +326,7 @@ class Live(JSComponent):
         grips: Sequence[Grip] = (),
         start: Mapping[str, Any],
         labels: Mapping[str, Sequence[str]] | None = None,
+        follows: Mapping[str, str] | None = None,
         **params: Any,
     ):
         self.key = "live" + uuid.uuid4().hex[:8]
@@ -316,10 +335,12 @@ class Live(JSComponent):
         self.attributes = tuple(attributes)
         self.grips = tuple(grips)
         self.walked = tuple(start)
+        self.follows = dict(follows or {})
         self.answers = answers
         self.starts = {dim: stop_of(answers, dim, value) for dim, value in start.items()}
         self.labels = {
-            dim: list((labels or {}).get(dim, ())) or [f"{v:.3f}" for v in answers[dim].values]
+            dim: list((labels or {}).get(dim, ()))
+            or [str(v) if isinstance(v, str) else f"{v:.3f}" for v in answers[dim].values]
             for dim in self.walked
         }
         kind = {Edge: "edge", Tap: "tap", Select: "select"}
@@ -331,8 +352,9 @@ class Live(JSComponent):
             "grips": [{"kind": kind[type(g)], **vars(g)} for g in self.grips],
             "starts": self.starts,
             "labels": self.labels,
+            "follows": self.follows,
         }
-        table = _encode_once(answers, self.walked)
+        table = _encode_once(answers, self.walked, tuple(self.follows))
         super().__init__(table=table, wiring=json.dumps(wiring), state=dict(self.starts), **params)
 
     def update_answers(self, answers: xr.Dataset) -> None:
@@ -344,7 +366,7 @@ class Live(JSComponent):
             The same variables over the same walked stops.
         """
         self.answers = answers
-        self.table = _encode_once(answers, self.walked)
+        self.table = _encode_once(answers, self.walked, tuple(self.follows))
 
     def go(self, **values: Any) -> None:
         """Move to the stops nearest to these coordinate values, here and in the browser."""
@@ -353,12 +375,19 @@ class Live(JSComponent):
     def at(self, **values: Any) -> xr.Dataset:
         """Return the answers at the present stop, or with some dimensions moved to other values."""
         stops = {**self.state, **{d: stop_of(self.answers, d, v) for d, v in values.items()}}
-        return self.answers.isel(stops)
+        return self.answers.isel(stops | {dim: self._stop(dim, stops) for dim in self.follows})
+
+    def _stop(self, dim: str, state: Mapping[str, int]) -> int:
+        """Return the stop of a dimension: where it stands, or what it follows."""
+        return int(self._entry(self.follows[dim], state)) if dim in self.follows else state[dim]
+
+    def _entry(self, variable: str, state: Mapping[str, int]) -> Any:
+        values = self.answers[variable].variable
+        return values[tuple(self._stop(str(d), state) for d in values.dims)].values.item()
 
     def _now(self, variable: str) -> Any:
         """Return one scalar of the table at the present stop."""
-        values = self.answers[variable].variable
-        return values[tuple(self.state[str(d)] for d in values.dims)].values.item()
+        return self._entry(variable, self.state)
 
     def value(self, dim: str) -> Any:
         """Return the coordinate value of the stop at which `dim` stands."""
@@ -380,6 +409,21 @@ class Live(JSComponent):
         for target, attribute, variable in self.attributes:
             for model in tagged.get(target, ()):
                 setattr(model, attribute, self._now(variable))
+
+    def when_seen(self, build: Callable[[], None]) -> None:
+        """Build what is not seen first, in one message, once a browser has painted the rest.
+
+        Outside a server (a notebook, a test) there is nobody to wait for: it is built at once.
+        """
+
+        def once(*_: Any) -> None:
+            with pn.io.hold():
+                build()
+
+        if pn.state.curdoc and pn.state.curdoc.session_context:
+            self.param.watch(once, "seen")
+        else:
+            once()
 
     # ---- what a page writes into its texts and figures so that they are found
 
@@ -430,10 +474,12 @@ class Live(JSComponent):
             HoloViews plot handles (``source``, ``glyph``, ``glyph_renderer``, ...), or ``figure``.
         """
 
+        key = self.key  # HoloViews keeps hooks: they must not keep the page
+
         def hook(plot: Any, element: Any) -> None:
             for handle in handles:
                 model = plot.state if handle == "figure" else plot.handles[handle]
-                _add_tag(model, f"{self.key}/{name}:{handle}")
+                _add_tag(model, f"{key}/{name}:{handle}")
 
         return hook
 
@@ -444,9 +490,11 @@ class Live(JSComponent):
             "{tag, x: cb_obj.x, y: cb_obj.y, document: cb_obj.origin.document}}))"
         )
 
+        tag = f"{self.key}/{name}"
+
         def hook(plot: Any, element: Any) -> None:
-            if _add_tag(plot.state, f"{self.key}/{name}"):
-                plot.state.js_on_event("tap", CustomJS(args={"tag": f"{self.key}/{name}"}, code=code))
+            if _add_tag(plot.state, tag):
+                plot.state.js_on_event("tap", CustomJS(args={"tag": tag}, code=code))
 
         return hook
 
@@ -457,39 +505,35 @@ class Live(JSComponent):
             "{detail: {tag, document: cb_obj.document}}))"
         )
 
+        tag = f"{self.key}/{name}"
+
         def hook(plot: Any, element: Any) -> None:
             source = plot.handles["source"]
-            if _add_tag(source, f"{self.key}/{name}"):
-                source.selected.js_on_change(
-                    "indices", CustomJS(args={"tag": f"{self.key}/{name}"}, code=code)
-                )
+            if _add_tag(source, tag):
+                source.selected.js_on_change("indices", CustomJS(args={"tag": tag}, code=code))
 
         return hook
 
-    def edges(self, name: str, **attributes: str) -> Callable:
+    def edges(self, name: str, *, beyond: float = 9.0, **attributes: str) -> Callable:
         """Return a hook that lays a draggable, invisible box over a figure.
 
         Parameters
         ----------
         name : str
             The tag of the box, for `Edge` grips and `Attribute` targets.
+        beyond : float
+            A value beyond every frame, where the other edges lie.
         **attributes : str
             Which of ``left``, ``right``, ``top``, ``bottom`` is moved by which variable.
         """
 
+        tag = f"{self.key}/{name}"
+        where: dict[str, Any] = {side: float(self._now(variable)) for side, variable in attributes.items()}
+        far: dict[str, Any] = {"left": -beyond, "right": beyond, "top": beyond, "bottom": -beyond}
+
         def hook(plot: Any, element: Any) -> None:
-            tag = f"{self.key}/{name}"
             if any(tag in m.tags for m in plot.state.select({"type": BoxAnnotation})):
                 return
-            where: dict[str, Any] = {
-                side: float(self._now(variable)) for side, variable in attributes.items()
-            }
-            far: dict[str, Any] = {
-                "left": -9.0,
-                "right": 9.0,
-                "top": 9.0,
-                "bottom": -9.0,
-            }  # beyond every frame
             box = BoxAnnotation(
                 **{**far, **where},
                 editable=True,
@@ -498,6 +542,7 @@ class Live(JSComponent):
                 fill_alpha=0,
                 hover_fill_alpha=0,
                 line_alpha=0,
+                level="overlay",  # moved alone: the canvas with the points is not painted again
                 line_width=14,  # how near to the edge a finger takes it
                 syncable=False,  # the server need not hear of a drag
                 tags=[tag],
@@ -507,14 +552,14 @@ class Live(JSComponent):
         return hook
 
 
-_ENCODED: dict[tuple[int, tuple[str, ...]], bytes] = {}
+_ENCODED: dict[tuple[int, tuple[str, ...], tuple[str, ...]], bytes] = {}
 
 
-def _encode_once(answers: xr.Dataset, walked: tuple[str, ...]) -> bytes:
+def _encode_once(answers: xr.Dataset, walked: tuple[str, ...], follows: tuple[str, ...] = ()) -> bytes:
     """Encode a table once, as long as it lives: sessions that show the same answers share it."""
-    key = (id(answers), walked)
+    key = (id(answers), walked, follows)
     if key not in _ENCODED:
-        _ENCODED[key] = encode(answers, walked)
+        _ENCODED[key] = encode(answers, walked, follows)
         weakref.finalize(answers, _ENCODED.pop, key, None)
     return _ENCODED[key]
 

@@ -77,7 +77,7 @@ class PageState(param.Parameterized):
         if name in self.stops:
             return nearest_stop(text, self.stops[name], label, declared.default)
         if isinstance(declared, param.ListSelector):
-            items = [t for t in text.split(",") if t]
+            items = list(dict.fromkeys(t for t in text.split(",") if t))
             known = [t for t in items if t in declared.objects]
             lost = [t for t in items if t not in declared.objects]
             return (

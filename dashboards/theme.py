@@ -33,8 +33,15 @@ REGIME_COLOR = {"leak": "#D55E00", "clean-excl": "#0072B2", "clean-novel": "#009
 REGIME_MARK = {"leak": "circle", "clean-excl": "square", "clean-novel": "triangle"}
 REGIME_LABEL = {"leak": "leak", "clean-excl": "clean, class excluded", "clean-novel": "clean, other source"}
 
+# Prediction vectors side by side: the Okabe-Ito colours that mean no regime, with a dash and a mark each.
+# The first is black, which is ink on a dark page.
+VECTOR_COLOR = (LIGHT["ink"], "#CC79A7", "#E69F00")
+VECTOR_DASH = ("solid", "dashed", "dashdot")
+VECTOR_MARK = ("diamond", "inverted_triangle", "hex")
+
 # The heat map runs from the page's paper to this ink; it is drawn on both themes alike.
 RAMP = ["#f6f8fa", "#c9d9e4", "#93b3c8", "#5a8aa9", "#2a6690", "#0b4e78"]
+ON_MAP = "#ffffff"  # lines and crosses on the map
 
 
 def ramp(n: int = 128) -> list[str]:

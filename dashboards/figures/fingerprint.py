@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from dashboards import theme
-from dashboards.figures.style import INK, by_column, frame, offset, style
+from dashboards.figures.style import INK, above, by_column, frame, offset, style
 from dashboards.names import setting_names
 
 REGIMES = {"leak": "leak", "excluded": "clean-excl", "novel": "clean-novel"}  # name in columns: regime
@@ -73,8 +73,9 @@ def drawn(battery: xr.Dataset, sweep: xr.Dataset, pairs: pd.DataFrame, shown: np
         table[f"{name}_y"] = (name, y[of])
         table[f"{name}_fill"] = ((*stop, name), fires[..., of])
         table[f"{name}_ring"] = ((*stop, name), error[..., of])
-    for name, values in place_names(battery, x, y, error).items():
-        table[f"name_{name}"] = ((*stop, "named"), values)
+    for column, values in place_names(battery, x, y, error).items():
+        for name, regime in REGIMES.items():
+            table[f"{name}_name_{column}"] = ((*stop, name), values[..., battery["regime"].values == regime])
     table["box_left"] = (("gate", "one"), gates[:, None])
     table["box_top"] = (("tau", "one"), taus[:, None])
     table["box_label_x"] = (("gate", "one"), np.maximum(gates, scatter_range(battery)["x"][0])[:, None])
@@ -255,6 +256,8 @@ def scatter(
         ),
     ]
     for name, regime in REGIMES.items():
+        if backend == "matplotlib" and name not in visible:
+            continue  # no place in the legend either
         color = theme.REGIME_COLOR[regime]
         x, y = now[f"{name}_x"].values, now[f"{name}_y"].values
         data = setting_columns(battery, regime).assign(
@@ -286,7 +289,6 @@ def scatter(
                     "s": 160,
                     "facecolors": "none",
                     "edgecolors": hv.dim("edge"),
-                    "visible": name in visible,
                 },
                 hooks=[by_column(line_alpha="ring"), *hooks.get(f"{name}_rings", [])],
             ),
@@ -314,12 +316,13 @@ def scatter(
                     "facecolors": hv.dim("face"),
                     "edgecolors": color,
                     "linewidth": 1.2,
-                    "visible": name in visible,
                 },
                 hooks=[by_column(fill_alpha="fill"), *hooks.get(name, [])],
             ),
         ]
-    layers += _names(battery, now, backend, hooks.get("names", []))
+    for name in REGIMES:
+        if backend == "bokeh" or name in visible:
+            layers += _names(battery, now, name, backend, hooks.get(f"{name}_names", []), name in visible)
     return frame(
         hv.Overlay(layers),
         backend,
@@ -329,6 +332,7 @@ def scatter(
         xlim=ranges["x"],
         ylim=ranges["y"],
         height=560,
+        zoom=True,
         grid="y",
         xformatter="%.2f",
         yformatter="%.1f",
@@ -336,13 +340,16 @@ def scatter(
     )
 
 
-def _names(battery: xr.Dataset, now: xr.Dataset, backend: str, hooks: Sequence[Callable]) -> list[hv.Element]:
-    """Draw the names of the errors beside their rings."""
-    x, y = _positions(battery, now)
-    data = pd.DataFrame({"x": x, "y": y, "text": ring_names(battery)})
-    data["alpha"] = now["name_seen"].values.astype(float)
+def _names(
+    battery: xr.Dataset, now: xr.Dataset, name: str, backend: str, hooks: Sequence[Callable], visible: bool
+) -> list[hv.Element]:
+    """Draw the names of one regime's errors beside their rings."""
+    of = battery["regime"].values == REGIMES[name]
+    data = pd.DataFrame({"x": now[f"{name}_x"].values, "y": now[f"{name}_y"].values})
+    data["text"] = np.array(ring_names(battery), dtype=object)[of]
+    data["alpha"] = now[f"{name}_name_seen"].values.astype(float)
     for column in ("align", "dx", "dy"):
-        data[column] = now[f"name_{column}"].values
+        data[column] = now[f"{name}_name_{column}"].values
     if backend == "matplotlib":
         ranges = scatter_range(battery)
         data = data[data["alpha"] > 0]
@@ -366,18 +373,11 @@ def _names(battery: xr.Dataset, now: xr.Dataset, backend: str, hooks: Sequence[C
         "text_font": theme.FONT_VALUE,
         "text_font_size": "12px",
         "text_baseline": "middle",
+        "visible": visible,
     }
     return [
         style(hv.Labels(data, ["x", "y"], vdims), backend, bokeh=look, matplotlib={}, hooks=[place, *hooks])
     ]
-
-
-def _positions(battery: xr.Dataset, now: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    x, y = np.full(battery.sizes["setting"], np.nan), np.full(battery.sizes["setting"], np.nan)
-    for name, regime in REGIMES.items():
-        of = battery["regime"].values == regime
-        x[of], y[of] = now[f"{name}_x"].values, now[f"{name}_y"].values
-    return x, y
 
 
 def heat_map(
@@ -428,22 +428,22 @@ def heat_map(
         style(
             hv.VLine(gate),
             backend,
-            bokeh={"color": "#ffffff", "line_width": 1.2},
-            matplotlib={"color": "#ffffff", "linewidth": 0.9},
-            hooks=hooks.get("cross_gate"),
+            bokeh={"color": theme.ON_MAP, "line_width": 1.2},
+            matplotlib={"color": theme.ON_MAP, "linewidth": 0.9},
+            hooks=[above, *hooks.get("cross_gate", [])],
         ),
         style(
             hv.HLine(tau),
             backend,
-            bokeh={"color": "#ffffff", "line_width": 1.2},
-            matplotlib={"color": "#ffffff", "linewidth": 0.9},
-            hooks=hooks.get("cross_tau"),
+            bokeh={"color": theme.ON_MAP, "line_width": 1.2},
+            matplotlib={"color": theme.ON_MAP, "linewidth": 0.9},
+            hooks=[above, *hooks.get("cross_tau", [])],
         ),
         style(
             hv.Points([(PUBLISHED["gate"], PUBLISHED["tau"])]),
             backend,
-            bokeh={"marker": "x", "size": 8, "color": "#ffffff", "line_width": 1.8},
-            matplotlib={"marker": "x", "s": 24, "c": "#ffffff", "edgecolors": None},
+            bokeh={"marker": "x", "size": 8, "color": theme.ON_MAP, "line_width": 1.8},
+            matplotlib={"marker": "x", "s": 24, "c": theme.ON_MAP, "edgecolors": None},
         ),
         style(
             hv.Points({"gate": [gate], "tau": [tau]}, ["gate", "tau"]),
@@ -462,7 +462,7 @@ def heat_map(
                 "edgecolors": theme.REGIME_COLOR["leak"],
                 "linewidth": 1.6,
             },
-            hooks=hooks.get("cross"),
+            hooks=[above, *hooks.get("cross", [])],
         ),
     ]
     return frame(
@@ -557,7 +557,7 @@ def rate_curves(
             backend,
             bokeh={"color": theme.REGIME_COLOR["leak"], "line_width": 1.6},
             matplotlib={"color": theme.REGIME_COLOR["leak"], "linewidth": 1.2},
-            hooks=hooks.get("tau"),
+            hooks=[above, *hooks.get("tau", [])],
         ),
     ]
     return frame(
@@ -613,7 +613,7 @@ def dumbbells(
             backend,
             bokeh={"color": theme.REGIME_COLOR["leak"], "line_width": 1.6, "line_dash": "dashed"},
             matplotlib={"color": theme.REGIME_COLOR["leak"], "linewidth": 1.2, "linestyle": "--"},
-            hooks=hooks.get("tau"),
+            hooks=[above, *hooks.get("tau", [])],
         ),
     ]
     for name, regime, value, fill in (

@@ -7,6 +7,7 @@ from typing import Any
 
 import holoviews as hv
 import holoviews.plotting.bokeh
+from bokeh.models.tools import BoxZoomTool, ResetTool
 
 from dashboards import theme
 
@@ -34,7 +35,7 @@ def style(
     """
     if backend == "matplotlib":
         return element.opts(hv.Options(type(element).__name__, backend="matplotlib", **matplotlib))
-    options = {"show_legend": False, **bokeh}
+    options = {"show_legend": False, "default_tools": ["box_zoom", "reset"], **bokeh}
     options["hooks"] = [_follow_theme(bokeh), *(hooks or [])]
     return element.opts(hv.Options(type(element).__name__, backend="bokeh", **options))
 
@@ -44,7 +45,9 @@ def _follow_theme(options: dict[str, Any]) -> Callable:
     named = {color: name for name, color in theme.LIGHT.items() if name in ("ink", "alarm")}
 
     def hook(plot: Any, element: Any) -> None:
-        glyph = plot.handles.get("glyph")
+        glyph, renderer = plot.handles.get("glyph"), plot.handles.get("glyph_renderer")
+        if renderer is not None:  # what is chosen and what is not look as before
+            renderer.selection_glyph = renderer.nonselection_glyph = None
         for option, value in options.items():
             if not isinstance(value, str) or value not in named or not option.endswith("color"):
                 continue
@@ -63,6 +66,16 @@ def offset(x: float, y: float) -> Callable:
         plot.handles["glyph"].update(x_offset=x, y_offset=y)
 
     return hook
+
+
+def above(plot: Any, element: Any) -> None:
+    """Put what moves with the hand on Bokeh's upper canvas (a hook).
+
+    Bokeh repaints a whole canvas, with axes and all points, whenever something on it moves. On the
+    upper one there is nothing else. Lines and boxes are clipped to the frame there, glyphs are not.
+    """
+    moved = plot.handles.get("glyph_renderer") or plot.handles["glyph"]
+    moved.level = "overlay"
 
 
 def by_column(**properties: str) -> Callable:
@@ -100,6 +113,7 @@ def frame(
     yformatter: str | None = None,
     logx: bool = False,
     logy: bool = False,
+    zoom: bool = False,
     hooks: Sequence[Callable] | None = None,
 ) -> hv.Overlay:
     """Give a figure its axes, fixed ranges and size.
@@ -114,6 +128,8 @@ def frame(
         Which hairlines are drawn.
     left : int
         Pixels kept left of the frame, so that frames stay aligned.
+    zoom : bool
+        Whether box zoom and reset stand above the frame; worth their room where points crowd.
     """
     given = {
         "xticks": xticks,
@@ -145,7 +161,8 @@ def frame(
         figure.output_backend = "canvas"  # WebGL takes seconds a frame where there is no GPU
         figure.toolbar.logo = None
         figure.toolbar.autohide = True
-        figure.toolbar_inner = True
+        for tool in figure.toolbar.tools:
+            tool.visible = isinstance(tool, (BoxZoomTool, ResetTool))
         figure.outline_line_color = None
         figure.min_border_left = left
         figure.min_border_right = 8
@@ -167,7 +184,7 @@ def frame(
             backend="bokeh",
             responsive=True,
             height=height,
-            toolbar="right",
+            toolbar="above" if zoom else None,
             default_tools=["box_zoom", "reset"],
             active_tools=[],
             show_legend=False,
