@@ -1,0 +1,537 @@
+"""Everything that the purity page shows, for every stop of its sliders, as one table.
+
+The core answers, this module puts the answers into rows and words of fixed shape, so that the
+browser only looks them up (see `dashboards.live`). A verdict depends on delta, k_min and the
+ceiling; its five cases are a dimension that follows these three, so a text is written once a case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import xarray as xr
+
+from dashboards.figures.purity import POINTS, SLOTS, curve_rows
+from dashboards.live import words
+from dashboards.shelf import Vector, shipped, shipped_names
+from leakviz.blind import (
+    CEILING_STOPS,
+    EPSILON_STOPS,
+    BlindTest,
+    BreadthCurves,
+    blind_test_ranked,
+    sweep_blind,
+)
+from leakviz.certification import ALPHAS, MAX_RISKS, read_false_certification, read_minimum_heads
+from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, BreadthCurve, purity_curve_ranked
+
+CEILINGS = tuple("off" if math.isinf(c) else f"{c:.2f}" for c in CEILING_STOPS)
+RISKS = tuple(float(risk) for risk in MAX_RISKS)
+RATES = tuple(float(alpha) for alpha in ALPHAS)
+
+# The cases of a verdict: the word, and what gave rise to it.
+CASES = (
+    ("leaky", "near-label"),
+    ("leaky", "above the ceiling"),
+    ("leaky", "above the ceiling"),  # with its whole interval
+    ("not shown", ""),
+    ("undetermined", ""),
+    ("", ""),  # no vector is chosen
+)
+NEAR, ABOVE, WHOLLY_ABOVE, NOT_SHOWN, UNDETERMINED, NO_VECTOR = range(len(CASES))
+
+# Why shipped vectors that were made without the named leaks fire all the same.
+FIRES_HONESTLY = {
+    "flchain": "It saw nothing from after the baseline and fires honestly: over up to 14 years, death is nearly "
+    "certain for the oldest.",
+    "breast_cancer": "It saw nothing but the cells and fires honestly: whether a sample is malignant "
+    "is nearly determined by them.",
+    "monica": "Nobody planned a leak here, and there is one: all seven risk histories read “not known” in "
+    "621 records, and all 621 died.",
+}
+
+GRADED = ("honest", "dead30d", "dead90d", "dead180d", "dead365d", "dead730d", "dead1460d")
+WINDOWS = (0, 30, 90, 180, 365, 730, 1460)  # days; 0 is the honest model
+TICKS = [(float(i), "0" if not days else f"{days}") for i, days in enumerate(WINDOWS)]
+
+
+def chance(rate: float) -> str:
+    """Write a probability as people count.
+
+    Examples
+    --------
+    >>> chance(0.188), chance(0.0052), chance(0.00034), chance(6e-9), chance(1e-15), chance(1.0)
+    ('19 in 100', '5.2 in 1,000', '1 in 2,900', '1 in 170 million', 'fewer than 1 in a billion', 'always')
+    """
+    if rate >= 0.9995:
+        return "always"
+    if rate >= 0.0995:
+        return f"{100 * rate:.0f} in 100" if rate < 0.9895 else f"{1000 * rate:.0f} in 1,000"
+    if rate >= 0.00995:
+        return f"{100 * rate:.1f} in 100"
+    if rate >= 0.000995:
+        return f"{1000 * rate:.1f} in 1,000"
+    if rate < 1e-9:
+        return "fewer than 1 in a billion"
+    one_in = float(f"{1 / rate:.2g}")
+    return f"1 in {one_in / 1e6:g} million" if one_in >= 1e6 else f"1 in {one_in:,.0f}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Write a share in per cent."""
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
+def _down(value: float) -> str:
+    """Write a lower bound, rounded down: the text claims no more than it may."""
+    return f"{math.floor(value * 1000) / 1000:.3f}"
+
+
+def decimal(value: float, least: int = 2) -> str:
+    """Write a stop with as many decimals as it needs, at least two."""
+    return (
+        f"{value:.{least}f}" if abs(value * 10**least - round(value * 10**least)) < 1e-6 else f"{value:.3f}"
+    )
+
+
+# ---- one vector
+
+
+def references(vector: Vector, get: Callable[[str], Vector]) -> tuple[Vector | None, Vector | None]:
+    """Return the honest vector to which breadth refers, and a second one on the same rows.
+
+    Parameters
+    ----------
+    vector : Vector
+    get : callable
+        Returns a vector by its name.
+
+    Returns
+    -------
+    (Vector or None, Vector or None)
+        Nothing for a vector that is itself the reference.
+    """
+    parts = vector.name.split("__")
+    if len(parts) != 3 or vector.name not in shipped_names():
+        return (get(vector.honest), None) if vector.honest else (None, None)
+    data, model, arm = parts
+    if arm == "honest":
+        return None, None
+    honest = [n for n in shipped_names() if n.split("__")[0] == data and n.endswith("__honest")]
+    honest.sort(key=lambda n: n.split("__")[1] != model)  # its own twin first
+    same = [v for v in map(shipped, honest) if np.array_equal(v.y, vector.y)]
+    return (same[0] if same else None), (same[1] if len(same) > 1 else None)
+
+
+def breadths(vector: Vector, get: Callable[[str], Vector]) -> BreadthCurves | None:
+    """Return a vector's breadth for every epsilon, with the null band where two honest vectors exist."""
+    one, two = references(vector, get)
+    if one is None:
+        return None
+    null = (BreadthCurve(one.ranked, two.ranked), BreadthCurve(two.ranked, one.ranked)) if two else ()
+    return BreadthCurves(observed=BreadthCurve(vector.ranked, one.ranked), null=null)
+
+
+_PARTS: WeakKeyDictionary[Vector, xr.Dataset] = WeakKeyDictionary()
+
+
+def part(vector: Vector | None, get: Callable[[str], Vector]) -> xr.Dataset:
+    """Return what is drawn and said about one vector, once as long as it lives.
+
+    A shipped vector lives as long as the process, a user's as long as the session that brought it.
+    """
+    if vector is None:
+        return _nothing()
+    if vector not in _PARTS:
+        _PARTS[vector] = _make_part(vector, get)
+    return _PARTS[vector]
+
+
+def _make_part(vector: Vector, get: Callable[[str], Vector]) -> xr.Dataset:
+    ranked = vector.ranked
+    widths = breadths(vector, get)
+    test = blind_test_ranked(ranked, breadths=widths)
+    sweep = sweep_blind(ranked, breadths=widths)
+    rows = curve_rows(purity_curve_ranked(ranked, max_points=POINTS))
+    above = sweep["above_ceiling"].values.astype(np.int64)
+    if test.c_low is not None:
+        above += above * (test.c_low > CEILING_STOPS)
+    spike, purity = sweep["spike"].values, sweep["spike_purity"].values
+    table: dict[str, Any] = {
+        "k": ("point", rows["k"]),
+        "purity": ("point", rows["purity"]),
+        "band_x": ("outline", rows["band_x"]),
+        "band_y": ("outline", rows["band_y"]),
+        "base": ((), ranked.prevalence),
+        "seen": ((), True),
+        "n": ((), ranked.n),
+        "spike_x": (("delta", "one"), np.where(spike > 0, spike, np.nan)[:, None]),
+        "spike_y": (("delta", "one"), purity[:, None]),
+        "spike_text": (
+            ("delta", "one"),
+            np.array([f"{k:,}" if k else "" for k in spike], dtype=object)[:, None],
+        ),
+        "above_of": ("ceiling", above.astype(np.uint8)),
+        "case_of": (("delta", "k_min", "above"), _cases(sweep, above)),
+    }
+    texts = _texts(vector, test, sweep, references(vector, get)[0])
+    return xr.Dataset(table, {"delta": sweep["delta"].values, "epsilon": sweep["epsilon"].values}).assign(
+        texts
+    )
+
+
+def _cases(sweep: xr.Dataset, above: np.ndarray) -> np.ndarray:
+    """Return the verdict's case for each stop of delta and k_min, below and above the ceiling."""
+    verdict, trigger = sweep["verdict"].values, sweep["trigger"].values
+    case = np.empty((*verdict.shape[:2], 3), dtype=np.uint8)
+    for level in range(3):
+        found = np.flatnonzero(above == level)
+        at = found[0] if len(found) else len(above) - 1  # a level that no ceiling reaches is never looked up
+        case[..., level] = np.select(
+            [verdict[..., at] == 2, verdict[..., at] == 1, trigger[..., at] == 1],
+            [UNDETERMINED, NOT_SHOWN, NEAR],
+            WHOLLY_ABOVE if level == 2 else ABOVE,
+        )
+    return case
+
+
+def _by_case(texts: Sequence[str]) -> tuple[str, np.ndarray]:
+    return "case", np.array(texts, dtype=object)
+
+
+def _texts(vector: Vector, test: BlindTest, sweep: xr.Dataset, reference: Vector | None) -> dict[str, Any]:
+    texts: dict[str, Any] = {
+        name: ((), text)
+        for name, text in {
+            "row": "vector",
+            "cell": "n",
+            "title": vector.title,
+            "source": vector.source,
+            "size": f"{test.n:,}",
+            "events": f"{test.events:,} events",
+            **_fixed(test),
+        }.items()
+    }
+    texts["breadth"] = words(lambda b: _breadth(b, reference, vector), sweep["breadth"])
+    texts["breadth_null"] = words(
+        lambda low, high: "" if math.isnan(low) else f"honest models {100 * low:.1f} to {percent(high)}",
+        sweep["breadth_null_low"],
+        sweep["breadth_null_high"],
+    )
+    texts["head"] = words(lambda k: f"{k:,}", sweep["spike"])
+    texts["head_events"] = words(
+        lambda k, e: f"{e:,} events, {percent(e / k)}" if k else "", sweep["spike"], sweep["spike_events"]
+    )
+    texts["order"] = words(
+        lambda worst, best: f"{worst:,}" if worst == best else f"{worst:,} to {best:,}",
+        sweep["spike_worst_order"],
+        sweep["spike_best_order"],
+    )
+    texts["ties"] = words(
+        lambda hidden: (
+            "Ties hide the head: in their best order it is long enough, but no threshold cuts there; "
+            "unrounded scores are needed."
+            if hidden
+            else ""
+        ),
+        sweep["ties_hide_head"].astype(int),
+    )
+    texts["evidence"] = _evidence(test, sweep)
+    honest = vector.name.endswith("__honest") and vector.name in shipped_names()
+    reason = FIRES_HONESTLY.get(vector.name.split("__")[0], "") if honest else ""
+    texts["verdict"] = _by_case([word.capitalize() for word, _ in CASES])
+    texts["trigger"] = _by_case([f", {trigger}" if trigger else "" for _, trigger in CASES])
+    texts["assumes"] = _by_case([reason, "", "", "This does not mean that there is no leak.", "", ""])
+    return texts
+
+
+def _fixed(test: BlindTest) -> dict[str, str]:
+    """Return the texts that no slider moves."""
+    texts = {"c": "undefined", "c_interval": "one class", "m_star": "none", "m_star_head": "", "m_says": ""}
+    if test.c_statistic is not None:
+        texts["c"] = f"{test.c_statistic:.3f}"
+        texts["c_interval"] = f"{test.c_low:.3f} to {test.c_high:.3f}"
+    if test.m_star is not None and test.m_star_scan is not None:
+        texts["m_star"] = _down(test.m_star)
+        texts["m_star_head"] = f"{test.m_star_events:,} of the top {test.m_star_k:,}"
+        texts["m_scan"] = _down(test.m_star_scan)
+        if test.c_statistic is not None:
+            texts["m_says"] = f"M* {_down(test.m_star)}."
+    z = test.dispersion
+    texts["z"] = "not tested" if z.z is None else f"{z.z:.1f}".replace("-", "−")
+    texts["z_records"] = f"{z.effective_records:,.0f} effective records"
+    return {"m_scan": "", **texts}
+
+
+def _breadth(value: float, reference: Vector | None, vector: Vector) -> str:
+    if math.isnan(value):
+        honest = vector.name.endswith("__honest") or vector.name == "arm:clean"
+        return "is the reference" if honest else "no reference"
+    return percent(value)
+
+
+def _evidence(test: BlindTest, sweep: xr.Dataset) -> xr.DataArray:
+    """Return the sentence of evidence for each case and delta."""
+
+    def write(case: int, k: int, events: int) -> str:
+        if case == NEAR:
+            return f"{events:,} of the top {k:,} records had the event ({percent(events / max(k, 1))})."
+        if case in (ABOVE, WHOLLY_ABOVE) and test.c_statistic is not None:
+            with_it = "with" if case == WHOLLY_ABOVE else "but not with"
+            return (
+                f"C* {test.c_statistic:.3f} (95\u00a0% {test.c_low:.3f} to {test.c_high:.3f}) exceeds the ceiling, "
+                f"{with_it} its whole interval."
+            )
+        if case == NOT_SHOWN:
+            if not k:
+                return "No head is pure enough."
+            return f"The pure head has {k:,} record{'s' if k > 1 else ''}, fewer than k_min."
+        if case == UNDETERMINED:
+            if test.c_statistic is None:
+                return f"Every record {'has' if test.events else 'lacks'} the event, so nothing can be told apart."
+            return f"There are {test.events:,} events, fewer than k_min: a pure head cannot show."
+        return ""
+
+    case = xr.DataArray(np.arange(len(CASES)), dims="case")
+    return words(write, case, sweep["spike"], sweep["spike_events"])
+
+
+@lru_cache(maxsize=1)
+def _nothing() -> xr.Dataset:
+    """Return the part of no vector: the same variables, and nothing to be seen."""
+    like = part(shipped(shipped_names()[0]), shipped)
+    empty: dict[str, Any] = {}
+    for name, variable in like.data_vars.items():
+        if variable.dtype.kind in "OU":
+            values = np.full(variable.shape, "", dtype=object)
+        elif variable.dtype.kind == "f":
+            values = np.full(variable.shape, np.nan)
+        else:
+            values = np.zeros_like(variable.values)
+        empty[str(name)] = (variable.dims, values)
+    empty |= {name: (empty[name][0], row) for name, row in curve_rows(None).items()}
+    empty["base"] = ((), 0.0)
+    empty["row"], empty["cell"] = ((), "vector none"), ((), "n none")
+    empty["case_of"] = (like["case_of"].dims, np.full(like["case_of"].shape, NO_VECTOR, dtype=np.uint8))
+    return xr.Dataset(empty, like.coords)
+
+
+# ---- the page
+
+
+def page_answers(vectors: Sequence[Vector | None], get: Callable[[str], Vector]) -> xr.Dataset:
+    """Return everything that the page shows, for up to three vectors and every stop.
+
+    Parameters
+    ----------
+    vectors : three of Vector or None
+    get : callable
+        Returns a vector by its name.
+
+    Returns
+    -------
+    xarray.Dataset
+        What belongs to one vector ends in ``_0``, ``_1`` or ``_2``.
+    """
+    table = common()
+    sizes = []
+    for slot, vector in zip(SLOTS, vectors, strict=True):
+        of = part(vector, get)
+        sizes.append(int(of["n"]))
+        own = {name: f"{name}_{slot}" for name in of.data_vars if name != "n"}
+        dims = {"above": f"above_{slot}", "case": f"case_{slot}"}
+        table = table.assign(of.drop_vars("n").rename({**own, **dims}).data_vars)
+    table["x_start"], table["x_end"] = ((), 0.9), ((), 1.08 * max(*sizes, 10))
+    cases = np.empty((len(CASES),) * 3, dtype=object)
+    for which in product(range(len(CASES)), repeat=3):
+        cases[which] = together([CASES[case][0] for case in which])
+    table["together"] = (tuple(f"case_{slot}" for slot in SLOTS), cases)
+    return table
+
+
+FOLLOWS = {
+    **{f"above_{slot}": f"above_of_{slot}" for slot in SLOTS},
+    **{f"case_{slot}": f"case_of_{slot}" for slot in SLOTS},
+}
+
+
+def together(verdicts: Sequence[str]) -> str:
+    """Say up to three verdicts in a few words; an empty one is of no vector.
+
+    Examples
+    --------
+    >>> together(["leaky", "", ""]), together(["leaky", "leaky", ""])
+    ('leaky', 'both leaky')
+    >>> together(["leaky", "not shown", ""])
+    'first leaky, second not shown'
+    """
+    named = [(n, v) for n, v in zip(("first", "second", "third"), verdicts, strict=True) if v]
+    if not named:
+        return ""
+    if len({v for _, v in named}) == 1:
+        many = {1: "", 2: "both ", 3: "all three "}[len(named)]
+        return many + named[0][1]
+    return ", ".join(f"{n} {v}" for n, v in named)
+
+
+@lru_cache(maxsize=1)
+def common() -> xr.Dataset:
+    """Return what does not depend on the vectors: lines, rates, the calculator, the graded leak."""
+    coords = {
+        "delta": DELTA_STOPS,
+        "k_min": K_MIN_STOPS,
+        "ceiling": list(CEILINGS),
+        "epsilon": EPSILON_STOPS,
+        "max_risk": list(RISKS),
+        "alpha": list(RATES),
+    }
+    at = {name: xr.DataArray(values, dims=name) for name, values in coords.items()}
+    lines = np.array([round(1 - d, 3) for d in DELTA_STOPS])
+    rates = read_false_certification().sel(max_risk=list(RISKS))
+    table: dict[str, Any] = {
+        "k_min_line": ("k_min", K_MIN_STOPS.astype(np.float64)),
+        "line": ("delta", lines),
+        "box_left": (("k_min", "one"), K_MIN_STOPS.astype(np.float64)[:, None]),
+        "box_bottom": (("delta", "one"), lines[:, None]),
+        "k_min_text": (("k_min", "one"), np.array([f"k_min {k:,}" for k in K_MIN_STOPS], object)[:, None]),
+        "line_text": (
+            ("delta", "one"),
+            np.array([f"1 − delta = {decimal(v)}" for v in lines], object)[:, None],
+        ),
+        "say_delta": words(decimal, at["delta"]),
+        "say_k_min": words(lambda k: f"{k:,}", at["k_min"]),
+        "say_epsilon": words(decimal, at["epsilon"]),
+        "say_ceiling": (
+            "ceiling",
+            np.array(["no ceiling" if c == "off" else f"ceiling {c}" for c in CEILINGS], object),
+        ),
+        "true_curve": (
+            ("max_risk", "delta", "head"),
+            rates["scan"].transpose("max_risk", "delta", "k_min").values,
+        ),
+        "naive_curve": (("max_risk", "head"), rates["naive"].transpose("max_risk", "k_min").values),
+        "alpha_line": ("alpha", np.array(RATES)),
+        "chosen_true": words(chance, rates["scan"]),
+        "chosen_naive": words(chance, rates["naive"]),
+    }
+    for risk in MAX_RISKS:
+        name = risk.replace("0.", "")
+        table[f"true_{name}"] = words(chance, rates["scan"].sel(max_risk=float(risk), drop=True))
+        table[f"naive_{name}"] = words(chance, rates["naive"].sel(max_risk=float(risk), drop=True))
+    table |= _calculator(at)
+    dropped = {
+        name: v.drop_vars(list(v.coords)) if isinstance(v, xr.DataArray) else v for name, v in table.items()
+    }
+    return xr.Dataset(dropped, coords).assign(graded())
+
+
+def _calculator(at: dict[str, xr.DataArray]) -> dict[str, Any]:
+    """Return the k_min that is needed, for every alpha, M and delta: its mark and its sentence."""
+    heads = read_minimum_heads()["k_min"].sel(alpha=list(RATES), max_risk=list(RISKS))
+    heads = heads.reindex(delta=DELTA_STOPS, fill_value=0).transpose("alpha", "max_risk", "delta")
+    needed = heads.values
+    naive = np.array([[math.ceil(round(math.log(a) / math.log(m), 9)) for m in RISKS] for a in RATES])
+    plain = xr.DataArray(needed, dims=heads.dims)
+
+    def write(k: int) -> str:
+        return f"k_min {k:,}" if k else "no k_min, however long"
+
+    def write_why(k: int, simple: int) -> str:
+        if not k:
+            return "heads as pure as that come at any length without a leak: lower delta, or hold a smaller M"
+        return (
+            "as the formula log alpha / log M"
+            if k == simple
+            else f"the formula log alpha / log M asks for {simple:,}"
+        )
+
+    return {
+        "needed_x": ((*heads.dims, "one"), np.where(needed > 0, needed, np.nan)[..., None].astype(float)),
+        "needed_y": (
+            (*heads.dims, "one"),
+            np.where(needed > 0, np.array(RATES)[:, None, None], np.nan)[..., None],
+        ),
+        "needed": words(write, plain),
+        "needed_why": words(write_why, plain, xr.DataArray(naive, dims=("alpha", "max_risk"))),
+        "say_alpha": words(lambda a: f"{a:g}", at["alpha"]),
+        "say_max_risk": words(lambda m: f"{m:g}", at["max_risk"]),
+    }
+
+
+# ---- the graded leak
+
+
+@lru_cache(maxsize=1)
+def graded() -> dict[str, Any]:
+    """Return the graded leak in flchain: four quantities against the window, and what they support."""
+    vectors = [shipped(f"flchain__lr__{arm}") for arm in GRADED]
+    widths = [breadths(v, shipped) for v in vectors]
+    tests = [blind_test_ranked(v.ranked, breadths=b) for v, b in zip(vectors, widths, strict=True)]
+    sweeps = [
+        sweep_blind(v.ranked, breadths=b, ceilings=[None]) for v, b in zip(vectors, widths, strict=True)
+    ]
+    gain = np.array([(t.c_statistic or np.nan) - (tests[0].c_statistic or np.nan) for t in tests])
+    breadth = np.stack([s["breadth"].values for s in sweeps], axis=1)
+    low, high = (sweeps[1][f"breadth_null_{end}"].values for end in ("low", "high"))
+    spike = np.stack([s["spike"].values for s in sweeps], axis=1)
+    m_star = np.array([t.m_star for t in tests], dtype=float)
+    outside = breadth[:, 1:] > high[:, None]
+    first = np.array([_from_here(row) for row in outside])
+    fires = spike[:, None, :] >= K_MIN_STOPS[None, :, None]
+    fire_from = np.apply_along_axis(_from_here, 2, fires[..., 1:])
+
+    def breadth_says(low: float, high: float, first: int) -> str:
+        band = f"honest models differ ({100 * low:.1f} to {percent(high)} of the records)"
+        if first == len(WINDOWS) - 1:
+            return f"At no severity does breadth leave the band in which {band}: it shows nothing here."
+        days, gained = WINDOWS[first + 1], gain[first + 1]
+        text = f"From a window of {days:,} days on, breadth leaves the band in which {band}; C* has gained {gained:.3f} there."
+        if first:
+            text += f" Up to {WINDOWS[first]:,} days (a gain of {gain[first]:.3f}) it cannot tell the leak from an honest model."
+        return text
+
+    def head_says(honest: bool, first: int, start: int, end: int) -> str:
+        if honest:
+            return (
+                f"The pure head grows from {start:,} to {end:,} records, but the honest model's own convicts "
+                "already, so here it cannot tell the leak; M* and breadth must."
+            )
+        if first == len(WINDOWS) - 1:
+            return f"The pure head ({start:,} records without, up to {end:,} with the leak) convicts at no severity."
+        return (
+            f"The pure head convicts from a window of {WINDOWS[first + 1]:,} days on, and the honest model's, "
+            f"with {start:,} records, does not."
+        )
+
+    of = "delta", "k_min"
+    return {
+        "graded_delta_c": ("window", gain),
+        "graded_m_star": ("window", m_star),
+        "graded_breadth": (("epsilon", "window"), 100 * breadth),
+        "graded_spike": (("delta", "window"), spike.astype(np.float64)),
+        "graded_null": (("epsilon", "corner"), 100 * np.stack([low, low, high, high], axis=1)),
+        "graded_says": words(breadth_says, *(xr.DataArray(v, dims="epsilon") for v in (low, high, first))),
+        "graded_head_says": words(
+            head_says,
+            xr.DataArray(fires[..., 0], dims=of),
+            xr.DataArray(fire_from, dims=of),
+            xr.DataArray(spike[:, 0], dims="delta"),
+            xr.DataArray(spike[:, -1], dims="delta"),
+        ),
+        "graded_m_says": (
+            (),
+            f"M* rises from {_down(m_star[0])} to {_down(m_star[-1])}, C* by {gain[-1]:.3f}.",
+        ),
+    }
+
+
+def _from_here(row: np.ndarray) -> int:
+    """Return the place from which on everything is true (the length, if nothing at the end is)."""
+    false = np.flatnonzero(~row)
+    return int(false[-1]) + 1 if len(false) else 0
