@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed-$(notdir $(PYTHON))
 
-.PHONY: serve test chromium figures clean
+.PHONY: serve test chromium clean
 
 serve: $(STAMP)
 	$(BIN)/python -m dashboards.server --port $(PORT)

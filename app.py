@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
 
 import panel as pn
 
-from dashboards import fingerprint, server, theme
+from dashboards import calibration, fingerprint, predictions, purity, server, theme
 from dashboards.shelf import Shelf
 from dashboards.shell import HEAD_SCRIPT, Shell
 
 # name in the URL: (title in the navigation, how the page is made from a query string and a shelf)
 PAGES: dict[str, tuple[str, Callable[[str, Shelf], Any]]] = {
     "fingerprint": (fingerprint.TITLE, fingerprint.FingerprintPage),
+    "purity": (purity.TITLE, purity.PurityPage),
+    "calibration": (calibration.TITLE, calibration.CalibrationPage),
+    "predictions": (predictions.TITLE, predictions.PredictionsPage),
 }
 FIRST = "fingerprint"
 
@@ -52,11 +56,21 @@ def page_of(query: str) -> str:
 
 
 class App:
-    """One session: the shell, and the pages that have been visited."""
+    """One session: the shell, and the pages that have been visited.
 
-    def __init__(self, query: str):
+    Parameters
+    ----------
+    query : str
+        Of the address.
+    file : str
+        A file of predictions to open, from the command line, or "".
+    """
+
+    def __init__(self, query: str, file: str = ""):
         self.made: dict[str, Any] = {}
-        self.shelf = Shelf()
+        self.shelf = Shelf(file=file)
+        if file and "page" not in parse_qs(query.lstrip("?")):
+            query = "page=predictions"
         self.shell = Shell(pages=[[name, title] for name, (title, _) in PAGES.items()])
         self.body = pn.Column(sizing_mode="stretch_width", margin=0)
         self.visit(query)
@@ -76,16 +90,19 @@ class App:
     def _asked(self, event: Any) -> None:
         query = event.new.strip()
         back = event.new != query  # the browser's Back marks itself: the address is there already
+        # a link to a page in a state, not to the page as it was left
+        more = len(parse_qs(query.lstrip("?"))) > 1
         known = page_of(query) in self.made
         with pn.io.hold():
             self.visit(query)
-            if back and known:
+            if known and (back or more):
                 self.made[page_of(query)].state.read(query)
             if not back:
                 self.shell.go(self._query(page_of(query)), push=True)
 
     def _changed(self, name: str) -> None:
         if name == self.shell.page:
+            self.shell.subject = self.made[name].subject
             self.shell.go(self._query(name))
 
     def _query(self, name: str) -> str:
@@ -104,7 +121,8 @@ def framed(shell: Shell, body: pn.Column) -> pn.Template:
 def main() -> None:
     """Build one session."""
     server.prepare()
-    app = App(pn.state.location.search or "" if pn.state.location else "")
+    file = sys.argv[1] if len(sys.argv) > 1 else ""  # panel serve app.py --args preds.parquet
+    app = App(pn.state.location.search or "" if pn.state.location else "", file)
     pn.state.onload(server.no_delay)
     framed(app.shell, app.body).servable(title="leakviz")
 

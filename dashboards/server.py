@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import panel as pn
+from panel.io.application import build_single_handler_application
 from threadpoolctl import threadpool_limits
 
 from dashboards.markup import clean
@@ -14,6 +15,7 @@ from dashboards.shelf import Shelf
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
 PORT = 5006
+MESSAGE_BYTES = 4 << 20  # a browser sends no more at once; files come in pieces of 1 MB, see upload.py
 
 
 @lru_cache(maxsize=1)
@@ -35,14 +37,14 @@ def no_delay() -> None:
 
 
 def warm() -> None:
-    """Build every page once before the first visitor comes, who would else wait for it."""
-    from app import PAGES
+    """Build the first page once before the first visitor comes, who would else wait for it."""
+    from app import FIRST, PAGES
 
-    for _, make in PAGES.values():
-        make("", Shelf()).__panel__().get_root()
+    _, make = PAGES[FIRST]
+    make("", Shelf()).__panel__().get_root()
 
 
-def serve(port: int = PORT, *, address: str = "localhost", show: bool = False) -> None:
+def serve(port: int = PORT, *, address: str = "localhost", show: bool = False, file: str = "") -> None:
     """Serve the app until it is interrupted.
 
     Parameters
@@ -52,18 +54,21 @@ def serve(port: int = PORT, *, address: str = "localhost", show: bool = False) -
         The host name under which browsers reach it; only pages from there may connect.
     show : bool
         Whether to open a browser.
+    file : str
+        A file of predictions that the app opens in each session, or "".
     """
     prepare()
     warm()
     origins = [f"{host}:{port}" for host in dict.fromkeys([address, "localhost", "127.0.0.1"])]
     print(f"leakviz is at http://{address}:{port}/app (Ctrl-C stops it)", flush=True)
     pn.serve(
-        {"app": str(APP)},
+        {"app": build_single_handler_application(str(APP), [file] if file else [])},
         port=port,
         address=None if address == "localhost" else address,
         websocket_origin=origins,
         show=show,
         verbose=False,
+        websocket_max_message_size=MESSAGE_BYTES,
         title="leakviz",
     )
 
@@ -72,5 +77,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Serve the app.")
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--show", action="store_true", help="open a browser")
+    parser.add_argument("--file", default="", help="predictions to open")
     arguments = parser.parse_args()
-    serve(arguments.port, show=arguments.show)
+    if arguments.file and not Path(arguments.file).is_file():
+        parser.error(f"there is no file {arguments.file!r}. Check the path and the working directory.")
+    serve(arguments.port, show=arguments.show, file=arguments.file)

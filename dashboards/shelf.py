@@ -157,10 +157,13 @@ class Shelf(param.Parameterized):
         The user's, the newest last.
     arms : ArmSettings
         Of the simulated arms.
+    file : str
+        Path of a file of predictions that whoever starts the server names, or "".
     """
 
     own = param.List(default=[], item_type=Vector)
     arms = param.ClassSelector(class_=ArmSettings, default=ArmSettings())
+    file = param.String(default="")
 
     def names(self) -> list[str]:
         """Return what can be chosen: the user's vectors, then the shipped, then the simulated."""
@@ -198,3 +201,7 @@ class Shelf(param.Parameterized):
     def add(self, vector: Vector) -> None:
         """Put a user's vector on the shelf; the same content again takes its place."""
         self.own = [*(v for v in self.own if v.name != vector.name), vector]
+
+    def remove(self, name: str) -> None:
+        """Take a user's vector off the shelf; nothing happens if it is not there."""
+        self.own = [v for v in self.own if v.name != name]

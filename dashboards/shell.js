@@ -88,6 +88,16 @@ export function render({model, view, el}) {
   const back = () => { data.wanted = location.search + " " } // a blank more: asked again, it is a change
   addEventListener("popstate", back)
 
+  // A link on a page to another page, in a state: it stays in this session.
+  const follow = (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return
+    const a = event.composedPath().find((node) => node.matches?.('a[href^="?page="]'))
+    if (!a || a.target) return
+    event.preventDefault()
+    data.wanted = a.getAttribute("href")
+  }
+  document.addEventListener("click", follow)
+
   const dark = () => root.dataset.theme === "dark"
   const show = () => {
     theme.textContent = dark() ? "Light" : "Dark"
@@ -109,6 +119,7 @@ export function render({model, view, el}) {
   paint()
   model.on("remove", () => {
     removeEventListener("popstate", back)
+    document.removeEventListener("click", follow)
     stop()
   })
 }

@@ -17,7 +17,7 @@ _CSS = theme.css(
 header { display: flex; flex-wrap: wrap; align-items: center; gap: 0 28px; min-height: 52px; padding: 0 32px; border-bottom: 1px solid $hair; font: 15px/1.45 $font; color: $ink; box-sizing: border-box }
 .wordmark { font-weight: 650; letter-spacing: -.01em; font-size: 17px; color: $ink; text-decoration: none }
 nav { display: flex; gap: 22px }
-nav a { color: $muted; text-decoration: none; line-height: 52px }
+nav a { color: $muted; text-decoration: none; line-height: 52px; white-space: nowrap }
 nav a.on { color: $ink; box-shadow: inset 0 -2px $accent }
 .space { flex: 1 }
 .data, .told { font-size: 13px; color: $muted }

@@ -1,0 +1,743 @@
+"""The page on which a user brings predictions: a file is read, questions are answered, a verdict is given.
+
+The reader of `leakviz.predictions` finds and asks; this page shows, and waits for answers. A file is held
+by the page of the session that brought it and by nothing else, and is read in a thread of its own, so that
+no other session waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import io
+import json
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import panel as pn
+import param
+from panel.custom import JSComponent
+
+from dashboards import theme
+from dashboards.markup import markup
+from dashboards.shelf import OWN, Shelf, Vector
+from dashboards.state import PageState
+from dashboards.upload import Upload, megabytes
+from leakviz import BlindTest, InputError, inspect_predictions, rank_predictions
+from leakviz.blind import blind_test_ranked
+from leakviz.predictions import MAX_BYTES, ColumnFacts, Inspection, Question
+from leakviz.predictions.sources import quoted
+
+TITLE = "Your predictions"
+T = TypeVar("T")
+
+FORMATS = "CSV, TSV, Parquet, Feather, JSON lines or Excel"
+VERDICT_SENTENCE = {
+    "leaky": "{} is <b>leaky</b>.",
+    "not shown": "In {} a leak is <b>not shown</b>.",
+    "undetermined": "On {} the test is <b>undetermined</b>.",
+}
+LINKS = (
+    ("purity", "?page=purity&first={}&beside=none&third=none"),
+    ("calibration", "?page=calibration&vector={}"),
+)
+
+# role: (label, help); the roles are the arguments of `leakviz.read_predictions`
+ROLES = {
+    "p": ("predicted risk, p", "The column with the predicted risk."),
+    "y": ("outcome, y", "The column with the outcome: two labels."),
+    "positive": ("event, y = 1", "The label that counts as the event."),
+    "scale": ("scale of p", "The unit of the numbers in p."),
+    "missing": ("missing values", "What happens to rows without p, y or fold."),
+    "fold": ("fold", "The column with the cross-validation fold, if there is one."),
+}
+SCALES = {
+    "probability": "probability, 0 to 1",
+    "percent": "percent, divided by 100",
+    "logit": "logit, p = 1 / (1 + exp(-value))",
+}
+MISSING = {"drop": "leave these rows out", "refuse": "do not read the file"}
+
+# What a message of the reader can ask for that needs the file to be read again: (label, help, choices)
+AGAIN: dict[str, tuple[str, str, dict[str, str]]] = {
+    "encoding": (
+        "encoding",
+        "How the characters of the text are written as bytes.",
+        {
+            "cp1252": "Windows, western Europe (cp1252)",
+            "cp1250": "Windows, central Europe (cp1250)",
+            "latin-1": "ISO 8859-1 (latin-1)",
+            "mac_roman": "old Macs (mac_roman)",
+            "utf-16-le": "UTF-16, little endian",
+            "utf-16-be": "UTF-16, big endian",
+            "gb18030": "Chinese (gb18030)",
+            "shift_jis": "Japanese (shift_jis)",
+        },
+    ),
+    "delimiter": ("delimiter", "The one character between two cells.", {}),
+    "sheet": ("sheet", "The name of the sheet that holds the predictions.", {}),
+}
+SEEN_COLUMNS = 40  # a table on the screen has no more
+
+# Few at a time: each needs a processor and the memory of a file. A work item is let go when it is done.
+_READERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="leakviz-read")
+_log = logging.getLogger(__name__)
+
+_HEADING_CSS = ".note { overflow-wrap: anywhere } h1 { overflow-wrap: anywhere } .links { margin-top: 8px } .links a { margin-right: 14px }"
+_CSS = theme.css(
+    """
+:host { display: block; width: 100% }
+.two { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 36px; align-items: start }
+.two[hidden] { display: none }
+[data-slot=alert]:not(:empty), [data-slot=retry]:not(:empty) { margin-bottom: 16px }
+section { margin-bottom: 22px }
+[data-slot=intro] { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.6fr); gap: 22px 36px; align-items: start }
+[data-slot=intro]:empty { display: none }
+[data-slot=intro] .n { padding-left: 24px }
+[data-slot=intro] td:first-child, [data-slot=intro] th:first-child { width: 60% }
+ol { margin: 4px 0 0; padding: 0 0 0 18px; font-size: 14px }
+ol li { padding: 3px 0 }
+ol li::marker { color: $muted }
+code { font-size: 12.5px; overflow-wrap: anywhere }
+[data-slot=intro] .small { margin-top: 8px }
+.alert { color: $alarm; max-width: 900px; margin: 0; overflow-wrap: anywhere }
+.alert + .alert { margin-top: 4px }
+fieldset { border: 0; border-left: 2px solid $hair; margin: 0 0 18px; padding: 0 0 0 14px; min-width: 0 }
+fieldset.open { border-left-color: $accent }
+legend { float: left; width: 100%; padding: 0; margin: 0 0 6px; overflow-wrap: anywhere }
+legend + * { clear: both }
+legend .role, .row label { font-weight: 620 }
+.role::after { content: "." }
+.option { display: flex; gap: 8px; align-items: baseline; padding: 3px 0; font-size: 14px }
+.option label { overflow-wrap: anywhere }
+input[type=radio] { accent-color: $accent; width: 16px; height: 16px; margin: 0; flex: none; position: relative; top: 2px }
+input:focus-visible, summary:focus-visible, h2:focus-visible, .wide:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
+.quiet { font-size: 13px; text-decoration: underline; text-underline-offset: 3px; text-decoration-color: $hair }
+.quiet:hover { color: $ink }
+[data-slot=act] { display: flex; flex-wrap: wrap; gap: 8px 10px; align-items: center; margin: 4px 0 22px }
+[data-slot=act] .small { flex: 1 1 200px }
+.primary { background: $accent; color: $bg; border-radius: 6px; padding: 7px 14px }
+.primary:hover { filter: brightness(1.12) }
+.primary:disabled { background: $soft; color: $muted; cursor: default; filter: none }
+[data-slot=rest] { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 12px 20px; margin-top: 10px }
+.row label { display: block; font-size: 13px }
+.row select { width: 100%; margin: 3px 0 }
+.row .small { font-size: 12.5px }
+dl { display: grid; grid-template-columns: auto minmax(0, 1fr); margin: 6px 0 0; font-size: 13.5px }
+dt, dd { margin: 0; padding: 5px 0; border-bottom: 1px solid $hair }
+dt { color: $muted; padding-right: 24px }
+dd { overflow-wrap: anywhere }
+ul { margin: 10px 0 0; padding: 0; list-style: none; font-size: 13.5px }
+[data-slot=found] li { padding: 3px 0 3px 14px; text-indent: -14px; overflow-wrap: anywhere }
+[data-slot=found] li::before { content: "–"; color: $muted; display: inline-block; width: 14px; text-indent: 0 }
+.tables { display: grid; grid-template-columns: minmax(0, 1fr); gap: 22px; margin-top: 22px }
+.wide { overflow-x: auto; margin-top: 4px }
+table { width: auto; min-width: 100% }
+td, th { padding: 5px 24px 5px 0; font-variant-numeric: tabular-nums; text-align: left }
+thead th { color: $muted; font-weight: 400 }
+.columns th { max-width: 320px }
+.columns th, .columns td { white-space: normal; overflow-wrap: anywhere; vertical-align: baseline }
+.gone { color: $muted; font-style: italic }
+.use { display: inline-block; margin-left: 7px; color: $accent; font-size: 12.5px; font-weight: 620 }
+.shelf li { border-bottom: 1px solid $hair; padding: 6px 0 8px }
+.shelf { margin-top: 4px; border-top: 1px solid $hair }
+.line { display: flex; flex-wrap: wrap; gap: 2px 16px; align-items: baseline; font-size: 14px }
+.line .name { font-weight: 620; overflow-wrap: anywhere }
+.line .grow { flex: 1 1 0 }
+.line .m { font-size: 13px }
+.line a, .line button, summary { font-size: 13px }
+summary { color: $muted; cursor: pointer; width: fit-content; padding: 3px 0 }
+details p { max-width: 900px; margin-top: 4px; overflow-wrap: anywhere }
+.again { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; margin: 0; font-size: 13px }
+.again input { font: inherit; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 6px; padding: 4px 6px }
+.again .small { flex: 1 0 100% }
+@media (max-width: $narrow) { .two, [data-slot=intro] { grid-template-columns: minmax(0, 1fr); gap: 22px } }
+@media (max-width: 420px) { [data-slot=rest] { grid-template-columns: minmax(0, 1fr) } .line .grow { display: none } }
+"""
+)
+
+
+class PredictionsState(PageState):
+    """What a link to this page carries: nothing, since a file stays in its session."""
+
+
+class Sheet(JSComponent):
+    """What is below the strip for the file: questions, what was found, the shelf. Texts only, no HTML."""
+
+    page = param.String(
+        default='{"alert": [], "retry": null, "intro": false, "file": null, "shelf": []}', doc="JSON."
+    )
+
+    _esm = Path(__file__).with_name("predictions.js")
+    _stylesheets: ClassVar[list[str]] = [theme.TEXT_CSS, _CSS]
+
+    def __init__(self, said: Callable[[dict[str, Any]], object], **params: Any):
+        super().__init__(**params)
+        self._said = said
+
+    def _handle_msg(self, data: Any) -> None:
+        if isinstance(data, dict):
+            self._said({key: str(value) for key, value in data.items()})
+
+
+class _Stopped(Exception):
+    """The user does not want the work any more."""
+
+
+class Job:
+    """One piece of work in a thread: what it is, how far it is, whether it is still wanted."""
+
+    def __init__(self, text: str, name: str, *, quiet: bool = False):
+        self.text, self.name, self.quiet = text, name, quiet
+        self.done: float | None = None
+        self.stopped = threading.Event()
+
+    def progress(self, done: int, total: int) -> None:
+        """Note how far it is; raise if it is not wanted any more."""
+        if self.stopped.is_set():
+            raise _Stopped
+        self.done = done / max(total, 1)
+
+
+class PredictionsPage(pn.viewable.Viewer):
+    """The page: the same object in the app, in a notebook cell and in a test.
+
+    Parameters
+    ----------
+    query : str
+        A link's query string; this page takes nothing from it.
+    shelf : Shelf, optional
+        Where the session's prediction vectors go. Its `file`, if it names one, is read at once.
+
+    Attributes
+    ----------
+    found : Inspection or None
+        The file that is looked at.
+    said : dict of str to str
+        What the user answered about it.
+    alerts : list of str
+        What went wrong last.
+    results : dict of str to BlindTest
+        Of each vector that this page put on the shelf.
+
+    Examples
+    --------
+    >>> page = PredictionsPage()
+    >>> page.load(b"risk,outcome\\n0.9,case\\n0.2,control\\n", "preds.csv")
+    >>> [question.role for question in page.found.questions]
+    ['positive']
+    >>> page.answer("positive", "case")
+    >>> page.use()
+    >>> page.shelf.own[0].title, page.results[page.shelf.own[0].name].verdict
+    ('preds.csv', 'undetermined')
+    """
+
+    subject = "Files stay in this session"
+
+    def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
+        super().__init__(**params)
+        self.state = PredictionsState()
+        self.shelf = shelf if shelf is not None else Shelf()
+        self.found: Inspection | None = None
+        self.said: dict[str, str] = {}
+        self.alerts: list[str] = []
+        self.results: dict[str, BlindTest] = {}
+        self.used = ""
+        self._unread: Inspection | None = None  # as found, with no answers
+        self._asked: dict[str, Question] = {}
+        self._known: dict[str, str] = {}  # the answers that `found` has taken in
+        self._behind = False  # `found` does not yet know all of `said`
+        self._again: tuple[Any, str, dict[str, str], str] | None = None
+        self._job: Job | None = None
+        self._tasks: set[asyncio.Task] = set()
+        self.heading = markup("", css=_HEADING_CSS)
+        self.upload = Upload(
+            limit=MAX_BYTES,
+            busy=self._busy,
+            took=self.load,
+            refused=self._refused,
+            stopped=self.stop,
+            hint=f"or drop it anywhere on this page: {FORMATS}, up to {megabytes(MAX_BYTES)}. "
+            "Only this session sees it, and nothing is written to disk.",
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        self.sheet = Sheet(self._heard, sizing_mode="stretch_width", margin=0)
+        self.shelf.param.watch(lambda *_: self._show(), "own")
+        self._show()
+        if pn.state.curdoc and pn.state.curdoc.session_context:
+            page = weakref.ref(self)
+
+            def gone(context: Any) -> None:
+                left = page()
+                if left is not None:
+                    left.stop()
+
+            pn.state.on_session_destroyed(gone)
+        if self.shelf.file:
+            self.load(self.shelf.file)
+        self._root = pn.Column(
+            self.heading,
+            self.upload,
+            self.sheet,
+            sizing_mode="stretch_width",
+            margin=0,
+            stylesheets=[":host { gap: 18px }"],
+        )
+
+    def __panel__(self) -> pn.Column:
+        """Return the page."""
+        return self._root
+
+    # ---- what the user does
+
+    def load(self, file: Any, name: str | None = None) -> None:
+        """Read a file; where it cannot be read, everything stays as it was and `alerts` says why.
+
+        Parameters
+        ----------
+        file : path, bytes or binary file object
+            An `io.BytesIO` is closed when it is not needed any more.
+        name : str, optional
+            What to call it.
+        """
+        if name is None:
+            name = Path(file).name if isinstance(file, (str, os.PathLike)) else "the upload"
+        if busy := self._busy(name):
+            self._refused(busy)
+            return
+        self._let_go()
+        self._start_reading(file, name, {})
+
+    def answer(self, role: str, value: str) -> None:
+        """Answer a question about the file, or take the answer back with an empty text."""
+        if self._unread is None or role not in ROLES:
+            return
+        said = dict(self.said)
+        before = {**(self.found.answers if self.found else {}), **said}.get(role)
+        said.pop(role, None)
+        if value:
+            said[role] = value
+        if before != value:
+            for gone in {"p": ("scale", "missing"), "y": ("positive", "missing")}.get(role, ()):
+                said.pop(gone, None)
+                self._asked.pop(gone, None)
+        self.said, self._behind = said, True
+        if self._job is None:
+            self._start_answering()
+
+    def use(self) -> None:
+        """Put the predictions on the shelf and test them."""
+        found = self.found
+        if found is None or found.questions or found.problem or self.used or self._job or self._behind:
+            return
+        self._job = Job(f"Ranking {found.n:,} rows of {found.name}", found.name)
+        self._go(self._use, self._job, found)
+
+    def close(self) -> None:
+        """Put the file away; the shelf keeps what was put there."""
+        self.stop()
+        self._let_go()
+        self._set(None, None)
+        self.alerts = []
+        self._show()
+
+    def stop(self) -> None:
+        """Stop what is being done."""
+        if self._job:
+            self._job.stopped.set()
+
+    def remove(self, name: str) -> None:
+        """Take a vector off the shelf and forget it."""
+        if name == self.used:
+            self._set(None, None)
+        self.results.pop(name, None)
+        self.shelf.remove(name)
+
+    def _heard(self, message: dict[str, str]) -> None:
+        do, value = message.get("do"), message.get("value", "")
+        if do == "answer":
+            self.answer(message.get("role", ""), value)
+        elif do == "use":
+            self.use()
+        elif do == "close":
+            self.close()
+        elif do == "remove":
+            self.remove(message.get("name", ""))
+        elif do == "retry" and self._again and not self._job and value:
+            file, name, options, role = self._again
+            self._start_reading(file, name, {**options, role: value})
+
+    def _busy(self, name: str) -> str:
+        if self._job is None:
+            return ""
+        return f"{quoted(name)} was not taken: {quoted(self._job.name)} is still being read. Cancel it first, or wait."
+
+    def _refused(self, words: str) -> None:
+        self.alerts = [words]
+        self._show()
+
+    # ---- work
+
+    def _go(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
+        """Run a coroutine: in the session's event loop, in a notebook's, or to its end where there is none."""
+
+        async def run() -> None:
+            await work(*args)
+
+        if pn.state.curdoc and pn.state.curdoc.session_context:
+            pn.state.execute(run)
+            return
+        try:
+            task = asyncio.get_running_loop().create_task(run())
+        except RuntimeError:
+            asyncio.run(run())
+            return
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _in_thread(self, job: Job, function: Callable[[], T]) -> T:
+        """Run a function in a thread and show how far it is; leave it alone when it is not wanted any more."""
+        if not job.quiet:
+            self._show_work(job)
+        future = asyncio.get_running_loop().run_in_executor(_READERS, function)
+        while not future.done():
+            await asyncio.wait({future}, timeout=0.15)
+            if job.stopped.is_set():
+                future.add_done_callback(lambda f: f.cancelled() or f.exception())
+                raise _Stopped
+            if not future.done():
+                self._show_work(job)
+        return future.result()
+
+    def _show_work(self, job: Job) -> None:
+        waiting = "" if job.done is None else f": {100 * job.done:.0f} %"
+        self.upload.work(f"{job.text}{waiting}", job.done)
+
+    async def _attempt(self, job: Job, work: Coroutine[Any, Any, None]) -> str:
+        """Await a step of the work; return what went wrong, in words."""
+        try:
+            await work
+            return ""
+        except InputError as error:
+            return str(error)
+        except _Stopped:
+            return f"{quoted(job.name)} was not taken: you cancelled it."
+        except MemoryError:
+            return f"{quoted(job.name)} does not fit into this machine's memory. Keep only the columns for p and y."
+        except Exception:
+            _log.exception("a file could not be read")
+            return f"{quoted(job.name)} could not be read, for a reason that this app does not know. Its log has the details."
+        finally:
+            self._job = None
+
+    def _finish(self, wrong: str) -> None:
+        self.alerts = [wrong] if wrong else []
+        with pn.io.hold():
+            self.upload.work()
+            self._show()
+        if self._behind and self._job is None:
+            self._start_answering()
+
+    def _start_reading(self, file: Any, name: str, options: dict[str, str]) -> None:
+        self._job = Job(f"Reading {name}", name)
+        self._go(self._read, self._job, file, name, options)
+
+    async def _read(self, job: Job, file: Any, name: str, options: dict[str, str]) -> None:
+        async def read() -> None:
+            found = await self._in_thread(
+                job,
+                lambda: inspect_predictions(file, name=name, progress=job.progress, **options),  # type: ignore[arg-type]
+            )
+            self._set(found, found)
+
+        wrong = await self._attempt(job, read())
+        role = next((r for r in AGAIN if wrong and (f"{r}=" in wrong or r in options)), None)
+        if role and not job.stopped.is_set():
+            self._again = (file, name, options, role)
+        else:
+            self._again = None
+            if isinstance(file, io.BytesIO):
+                file.close()
+        self._finish(wrong)
+
+    def _start_answering(self) -> None:
+        self._behind = False
+        base = self._unread
+        if base is not None:
+            self._job = Job(f"Looking at {base.n:,} rows of {base.name}", base.name, quiet=True)
+            self._go(self._answer, self._job, base, dict(self.said))
+
+    async def _answer(self, job: Job, base: Inspection, said: dict[str, str]) -> None:
+        async def answer() -> None:
+            found = await self._in_thread(job, lambda: base.answer(**{r: said.get(r) for r in ROLES}))
+            if self._unread is base:
+                self._set(base, found)
+                self._known = said
+
+        wrong = await self._attempt(job, answer())
+        if wrong and self._unread is base and not self._behind:
+            self.said = dict(self._known)
+        self._finish(wrong)
+
+    async def _use(self, job: Job, found: Inspection) -> None:
+        async def use() -> None:
+            vector, result = await self._in_thread(job, lambda: judge(found))
+            vector = _renamed(vector, {own.title for own in self.shelf.own if own.name != vector.name})
+            self.results[vector.name] = result
+            self.used = vector.name
+            with pn.io.hold():
+                self.upload.work()
+                self.shelf.add(vector)
+
+        self._finish(await self._attempt(job, use()))
+
+    def _set(self, unread: Inspection | None, found: Inspection | None) -> None:
+        if unread is not self._unread:
+            self.said, self._known, self._asked, self._behind = {}, {}, {}, False
+        self._unread, self.found = unread, found
+        self.used = ""
+        if found is not None:
+            self._asked.update({question.role: question for question in found.questions})
+
+    def _let_go(self) -> None:
+        """Forget a file that was kept to be read again."""
+        if self._again and isinstance(self._again[0], io.BytesIO):
+            self._again[0].close()
+        self._again = None
+
+    # ---- what is seen
+
+    def _show(self) -> None:
+        with pn.io.hold():
+            self.sheet.page = json.dumps(self.page())
+            self.heading.object = self._heading()
+
+    def _heading(self) -> str:
+        h1, note = self._sentence()
+        return f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{h1}</h1></div><p class="note">{note}</p>'
+
+    def _sentence(self) -> tuple[str, str]:
+        """Return the sentence on top and what stands below it, as HTML."""
+        found = self.found
+        if found is None:
+            return (
+                "Bring predicted risks and outcomes, and see whether a <b>leak</b> shows in them.",
+                "A file needs two columns: the predicted risk p and the outcome y. It is read to its last row, and "
+                "nothing is guessed: what the file does not settle, you are asked.",
+            )
+        name = html.escape(_short(found.name))
+        if self.used:
+            result = self.results[self.used]
+            links = " ".join(
+                f'<a href="{href.format(self.used)}">See its {words}</a>' for words, href in LINKS
+            )
+            said = html.escape(result.explain())
+            return VERDICT_SENTENCE[result.verdict].format(name), f'{said}</p><p class="links">{links}'
+        rows = f"<b>{found.n:,}</b> {'row' if found.n == 1 else 'rows'}"
+        if found.problem:
+            return f"{name} has {rows}, and <b>cannot be used</b> as it is.", "The reason is below."
+        if found.questions:
+            many = len(found.questions)
+            asked = f"<b>{many}</b> open {'question' if many == 1 else 'questions'}"
+            return f"{name} has {rows} and {asked}.", "Answer in any order; an answer can be taken back."
+        p, y = (html.escape(_short(str(found.answers[role]), 30)) for role in ("p", "y"))
+        return (
+            f"{name} can be used: {rows}, the risk is <b>{p}</b>, the outcome <b>{y}</b>.",
+            "Check below how it was read; everything can be changed.",
+        )
+
+    def page(self) -> dict[str, Any]:
+        """Return what the page shows below the strip, as plain texts."""
+        found = self.found
+        alerts = [*([found.problem] if found and found.problem else []), *self.alerts]
+        again = None
+        if self._again:
+            role = self._again[3]
+            label, words, choices = AGAIN[role]
+            again = {"role": role, "label": label, "text": words, "options": list(choices.items())}
+        return {
+            "alert": alerts,
+            "retry": again,
+            "file": None if found is None else self._file(found),
+            "intro": found is None and not self.shelf.own,
+            "shelf": [self._on_shelf(vector) for vector in reversed(self.shelf.own)],
+        }
+
+    def _on_shelf(self, vector: Vector) -> dict[str, Any]:
+        result = self.results.get(vector.name)
+        size = f"{vector.ranked.n:,} rows, {vector.ranked.events:,} events"
+        if result and result.c_statistic is not None:
+            size += f", C {result.c_statistic:.3f} ({result.c_low:.3f} to {result.c_high:.3f})"
+        return {
+            "name": vector.name,
+            "title": vector.title,
+            "size": size,
+            "verdict": result.verdict if result else "",
+            "explain": result.explain() if result else "",
+            "source": vector.source,
+            "links": [[words, href.format(vector.name)] for words, href in LINKS],
+        }
+
+    def _file(self, found: Inspection) -> dict[str, Any]:
+        open_ = {question.role for question in found.questions}
+        many = len(open_)
+        if found.problem:
+            words = "The file cannot be used with these answers."
+        elif many:
+            words = f"{many} {'question is' if many == 1 else 'questions are'} open."
+        elif self.used:
+            words = "They are on your shelf."
+        else:
+            words = "Puts them on your shelf, tests them, and lets every page show them."
+        fields = [self._field(found, role) for role in ROLES]
+        shown = [field for field in fields if field is not None]
+        return {
+            "name": found.name,
+            "ready": not many and not found.problem and not self.used,
+            "used": bool(self.used),
+            "words": words,
+            "questions": [field for field in shown if field["role"] in self._asked],
+            "rest": [field for field in shown if field["role"] not in self._asked],
+            "facts": _facts(found),
+            "decided": list(found.decided),
+            "table": _table(found),
+        }
+
+    def _field(self, found: Inspection, role: str) -> dict[str, Any] | None:
+        """Return a question, or a menu for what was decided, or None where there is nothing to choose."""
+        label, words = ROLES[role]
+        said = self.said.get(role, "")
+        question = self._asked.get(role)
+        if question is not None:
+            options = [[option.value, option.text] for option in question.options]
+            words = question.text
+        else:
+            options = _choices(found, role)
+            if not options and not said:
+                return None
+            if role == "fold":
+                options = [["", "none"], *options]
+        value = said or str(found.answers.get(role, ""))
+        if value and value not in [option for option, _ in options]:
+            options = [*options, [value, value]]
+        elif not value and question is None and role != "fold":
+            options = [["", "not chosen"], *options]
+        if question is None and said and role != "fold":
+            options = [*options, ["", "take back, let the file decide"]]
+        return {
+            "role": role,
+            "label": label,
+            "text": words,
+            "options": options,
+            "value": value,
+            "said": bool(said),
+        }
+
+
+def judge(found: Inspection) -> tuple[Vector, BlindTest]:
+    """Read predictions, sort them once and test them."""
+    read = found.read()
+    ranked = rank_predictions(read.p, read.y)
+    columns = ", ".join(f"{role} is column {quoted(column)}" for role, column in read.columns.items())
+    vector = Vector(
+        name=OWN + read.content_hash[:12],
+        title=_short(read.name, 60),
+        source=f"your file {quoted(read.name)}: {columns}; SHA-256 of the numbers {read.content_hash[:12]}",
+        p=read.p,
+        y=read.y,
+        ranked=ranked,
+        folds=read.folds,
+    )
+    return vector, blind_test_ranked(ranked)
+
+
+def _renamed(vector: Vector, taken: set[str]) -> Vector:
+    """Give a vector a title that no other one has."""
+    title, count = vector.title, 1
+    while title in taken:
+        count += 1
+        title = f"{vector.title} ({count})"
+    return replace(vector, title=title)
+
+
+def _short(text: str, most: int = 48) -> str:
+    """Cut a text that is too long for a sentence.
+
+    Examples
+    --------
+    >>> _short("predictions of the second model.csv", 20)
+    'predictions o…el.csv'
+    """
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 7]}…{flat[-6:]}"
+
+
+def _facts_of(column: ColumnFacts) -> str:
+    """Return what is in a column, without its name."""
+    return column.text.removeprefix(f"{quoted(column.name)}: ").removeprefix(
+        f"column {column.position + 1} (no name): "
+    )
+
+
+def _choices(found: Inspection, role: str) -> list[list[str]]:
+    """Return what may be chosen for a role as it stands: values and texts."""
+    chosen = {r: found.answers.get(r) for r in ("p", "y", "fold")}
+    if role in ("p", "y", "fold"):
+        others = {name for r, name in chosen.items() if r != role}
+        facts = {column.name: column for column in found.columns}
+        return [
+            [name, f"{_short(name, 40)}: {_short(_facts_of(facts[name]), 60)}"]
+            for name in found.candidates[role]
+            if name and name not in others
+        ]
+    used = [column for column in found.columns if column.name in chosen.values()]
+    if role == "positive":
+        labels = next((c.labels for c in used if c.name == chosen["y"]), ())
+        return [[text, f"{_short(text, 60)} ({count:,} rows)"] for text, count in labels[:2]]
+    if role == "scale":
+        return [[value, words] for value, words in SCALES.items()] if chosen["p"] else []
+    return [[value, words] for value, words in MISSING.items()] if any(c.missing for c in used) else []
+
+
+def _facts(found: Inspection) -> list[list[str]]:
+    """Return what was found about the file as names and values."""
+    formats = {"csv": "delimited text", "jsonl": "JSON lines", "excel": "Excel"}
+    marks = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar", ".": "point"}
+    named = [
+        ("format", formats.get(found.format, found.format.capitalize())),
+        ("encoding", found.encoding),
+        ("sheet", found.sheet),
+        ("delimiter", found.delimiter and marks.get(found.delimiter, repr(found.delimiter))),
+        ("decimal mark", found.decimal and marks[found.decimal]),
+        ("rows", f"{found.n:,}"),
+        ("columns", f"{len(found.columns):,}"),
+    ]
+    return [[name, str(value)] for name, value in named if value]
+
+
+def _table(found: Inspection) -> dict[str, Any]:
+    """Return the first rows and the columns, as far as a screen takes them, those in use always."""
+    use: dict[str, str] = {}
+    for role in ("p", "y", "fold"):
+        if role in found.answers:
+            use[str(found.answers[role])] = role
+    places = [i for i, c in enumerate(found.columns) if i < SEEN_COLUMNS or c.name in use]
+    left = len(found.columns) - len(places)
+    columns = [found.columns[i] for i in places]
+    names = [_short(c.name, 60) or f"column {c.position + 1}" for c in columns]
+    used = [use.get(c.name, "") for c in columns]
+    return {
+        "header": [list(pair) for pair in zip(names, used, strict=True)],
+        "rows": [[_short(row[i], 40) if i < len(row) else "" for i in places] for row in found.preview],
+        "columns": [[n, _facts_of(c), u] for n, c, u in zip(names, columns, used, strict=True)],
+        "more": f"{left:,} more columns are not shown." if left else "",
+        "n": found.n,
+    }
