@@ -291,6 +291,7 @@ _LEGEND_CSS = theme.css(
 )
 _CHOICE_CSS = theme.css(
     ".choose { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: baseline; margin-top: 6px }"
+    " .errors { min-height: 2.9em }"  # two lines, so that nothing below moves with the hand
 )
 _METRIC_CSS = theme.css(
     """
@@ -672,7 +673,7 @@ class FingerprintPage(pn.viewable.Viewer):
         choose = (
             f'<div class="choose small"><span>{live.menu("chosen", "setting")}</span></div>'
             f'<p class="small" role="status">{live.text("detail")}</p>'
-            f'<p class="small">{live.text("errors")}</p>'
+            f'<p class="small errors">{live.text("errors")}</p>'
             f'<p class="small">{self.battery.sizes["setting"]} settings, mean of three probe seeds. {SOURCE}.</p>'
         )
         body = card(

@@ -277,7 +277,7 @@ input::-moz-range-track { height: 4px; border-radius: 2px; background: linear-gr
 input::-webkit-slider-thumb { -webkit-appearance: none; width: 18px; height: 18px; margin-top: -7px; border-radius: 50%; background: $bg; border: 2px solid $accent; box-sizing: border-box }
 input::-moz-range-thumb { width: 14px; height: 14px; border-radius: 50%; background: $bg; border: 2px solid $accent }
 input:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 6px }
-@media (max-width: $narrow) { .strip { flex-direction: column; gap: 10px } .slider { flex: none; width: 100% } }
+@media (max-width: $narrow) { .strip { flex-direction: column; gap: 10px } .slider { flex: none; width: 100%; max-width: none } }
 """
 )
 
