@@ -14,7 +14,7 @@ test: $(STAMP) chromium
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # One environment at a time: another PYTHON makes it anew.
 $(STAMP): pyproject.toml

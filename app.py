@@ -123,7 +123,8 @@ def main() -> None:
     server.prepare()
     file = sys.argv[1] if len(sys.argv) > 1 else ""  # panel serve app.py --args preds.parquet
     app = App(pn.state.location.search or "" if pn.state.location else "", file)
-    pn.state.onload(server.no_delay)
+    context = pn.state.curdoc.session_context if pn.state.curdoc else None
+    pn.state.onload(lambda: server.no_delay(context))
     framed(app.shell, app.body).servable(title="leakviz")
 
 

@@ -10,6 +10,7 @@ page: the header) and, for the app, the first figure has pixels.
 from __future__ import annotations
 
 import argparse
+import socket
 import statistics
 import subprocess
 import sys
@@ -82,6 +83,9 @@ def main() -> None:
     root = HERE.parent
     script = empty.with_suffix(".tmp.py")
     script.write_text(EMPTY.format(root=str(root)))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     times: dict[str, list[float]] = {k: [] for k in ("empty cold", "app cold", "empty warm", "app warm")}
     try:
         with sync_playwright() as p:
@@ -89,9 +93,9 @@ def main() -> None:
             for r in range(args.rounds):
                 pages = [("empty", script, "header"), ("app", root / "app.py", "canvas")]
                 for name, path, wanted in pages if r % 2 else reversed(pages):
-                    server = start_server(5080, path)
+                    server = start_server(port, path)
                     try:
-                        url = f"http://localhost:5080/{path.stem}"
+                        url = f"http://localhost:{port}/{path.stem}"
                         times[f"{name} cold"].append(seen(browser, url, wanted))
                         times[f"{name} warm"].append(seen(browser, url, wanted))
                     finally:

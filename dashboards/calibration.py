@@ -441,6 +441,8 @@ def _note(key: Key, readings: Mapping[Key, Reading | str | None]) -> str:
     if isinstance(now, str):
         return now[:1].upper() + now[1:] + "."
     unit = now.dispersion[0]
+    if now.c_statistic[0] is None:
+        return "Every outcome is the same, so there is nothing to calibrate against and nothing to rank."
     if key[0] == "none":
         if unit.z is None:
             return (
@@ -612,7 +614,7 @@ _SELECT_CSS = theme.css(
     """
 :host { flex: 0 1 auto }
 label { font: 13px/1.4 $font; color: $muted }
-select.bk-input, select { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; max-width: 100% }
+select.bk-input, select { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; color-scheme: var(--lv-scheme, light); max-width: 100% }
 select:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
 """
 )
@@ -659,9 +661,9 @@ class CalibrationPage(pn.viewable.Viewer):
         own = [v.name for v in reversed(self.shelf.own)]
         self.state = CalibrationState()
         self.state.param["vector"].objects = self.shelf.names()
-        if own:
-            self.state.param["vector"].default = own[0]
         self.told = self.state.read(query)
+        if own and "vector=" not in query:
+            self.state.vector = own[0]
         super().__init__(**params)
         self._releasing = False
         if "fit=" not in query:

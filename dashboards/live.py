@@ -401,11 +401,15 @@ class Live(JSComponent):
             for tag in model.tags:
                 if isinstance(tag, str) and tag.startswith(f"{self.key}/"):
                     tagged.setdefault(tag[len(self.key) + 1 :], []).append(model)
+        columns: dict[Any, dict[str, Any]] = {}
         for target, column, variable in self.columns:
             for source in tagged.get(target, ()):
                 row, old = now[variable].values, source.data[column]
                 image = len(old) == 1 and np.ndim(old[0]) == 2
-                source.data[column] = [row.reshape(np.shape(old[0]))] if image else _like(row, old)
+                new = [row.reshape(np.shape(old[0]))] if image else _like(row, old)
+                columns.setdefault(source, {})[column] = new
+        for source, new in columns.items():  # together: columns of unequal length are never there
+            source.data = {**source.data, **new}
         for target, attribute, variable in self.attributes:
             for model in tagged.get(target, ()):
                 setattr(model, attribute, self._now(variable))

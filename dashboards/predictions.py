@@ -265,7 +265,7 @@ class PredictionsPage(pn.viewable.Viewer):
             refused=self._refused,
             stopped=self.stop,
             hint=f"or drop it anywhere on this page: {FORMATS}, up to {megabytes(MAX_BYTES)}. "
-            "Only this session sees it, and nothing is written to disk.",
+            "Only this session sees it, nothing is written to disk, and a reload forgets it.",
             sizing_mode="stretch_width",
             margin=0,
         )

@@ -168,7 +168,7 @@ _SELECT_CSS = theme.css(
     """
 :host { flex: 1 1 260px; max-width: 400px; min-width: 0 }
 label { font: 13px/1.4 $font; color: $muted }
-select.bk-input, select, input.bk-input { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; width: 100% }
+select.bk-input, select, input.bk-input { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; color-scheme: var(--lv-scheme, light); width: 100% }
 select:focus-visible, input:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
 """
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import panel as pn
 from panel.io.application import build_single_handler_application
@@ -24,13 +26,19 @@ def prepare() -> None:
     # Sliders wake the server for a few milliseconds at a time: spinning BLAS threads cost more than they give.
     threadpool_limits(limits=1)
     pn.config.sizing_mode = "stretch_width"
+    # A tab that closes while an answer is on its way is no news.
+    logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)
     # For panes that somebody makes without `markup`: names from files never become HTML.
     pn.pane.HTML.param.update(sanitize_html=True, sanitize_hook=clean)
 
 
-def no_delay() -> None:
-    """Send this session's messages at once (TCP_NODELAY): else a third wait for a delayed acknowledgement."""
-    context = pn.state.curdoc.session_context if pn.state.curdoc else None
+def no_delay(context: Any) -> None:
+    """Send a session's messages at once (TCP_NODELAY): else a third wait for a delayed acknowledgement.
+
+    Parameters
+    ----------
+    context : bokeh.document.document.SessionContext or None
+    """
     session = getattr(context, "session", None)
     for connection in getattr(session, "_subscribed_connections", ()):
         connection._socket.set_nodelay(True)
@@ -42,6 +50,14 @@ def warm() -> None:
 
     _, make = PAGES[FIRST]
     make("", Shelf()).__panel__().get_root()
+
+
+def options(port: int, address: str) -> dict[str, Any]:
+    """Return what the server lets in: pages of its own host, messages of a limited size."""
+    return {
+        "websocket_origin": [f"{host}:{port}" for host in dict.fromkeys([address, "localhost", "127.0.0.1"])],
+        "websocket_max_message_size": MESSAGE_BYTES,
+    }
 
 
 def serve(port: int = PORT, *, address: str = "localhost", show: bool = False, file: str = "") -> None:
@@ -59,16 +75,14 @@ def serve(port: int = PORT, *, address: str = "localhost", show: bool = False, f
     """
     prepare()
     warm()
-    origins = [f"{host}:{port}" for host in dict.fromkeys([address, "localhost", "127.0.0.1"])]
     print(f"leakviz is at http://{address}:{port}/app (Ctrl-C stops it)", flush=True)
     pn.serve(
         {"app": build_single_handler_application(str(APP), [file] if file else [])},
         port=port,
         address=None if address == "localhost" else address,
-        websocket_origin=origins,
         show=show,
         verbose=False,
-        websocket_max_message_size=MESSAGE_BYTES,
+        **options(port, address),
         title="leakviz",
     )
 

@@ -20,12 +20,12 @@ nav { display: flex; gap: 22px }
 nav a { color: $muted; text-decoration: none; line-height: 52px; white-space: nowrap }
 nav a.on { color: $ink; box-shadow: inset 0 -2px $accent }
 .space { flex: 1 }
-.data, .told { font-size: 13px; color: $muted }
+.data, .told { font-size: 13px; color: $muted; min-width: 0; max-width: 300px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
 button { font: 13px/1.45 $font; color: $ink; background: none; border: 1px solid $hair; border-radius: 6px; padding: 5px 10px; white-space: nowrap; cursor: pointer }
 button:hover { border-color: $muted }
 button:focus-visible, a:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
 header > button + button { margin-left: -16px }
-@media (max-width: $narrow) { header { padding: 0 16px; gap: 0 14px } .data { display: none } header > button + button { margin-left: -6px } nav { order: 9; flex: 1 0 100%; overflow-x: auto } nav a { line-height: 40px } .wordmark { line-height: 52px } }
+@media (max-width: $narrow) { header { padding: 0 16px; gap: 0 14px } .data { display: none } header > button + button { margin-left: -6px } nav { order: 9; flex: 1 0 100%; overflow-x: auto; gap: 15px } nav a { line-height: 40px; font-size: 14px } .wordmark { line-height: 52px } }
 """
 )
 

@@ -50,6 +50,7 @@ def figure_pane(
     """
     if name not in _DRAWN:
         figure = hv.renderer("bokeh").get_plot(draw()).state
+        live.apply(figure)  # HoloViews drops what is nan throughout, and others need those rows
         _DRAWN[name] = (_written(figure), Drawn(live.key, live.answers, dict(live.state)))
     text, drawn = _DRAWN[name]
     figure = _read(text, {drawn.key: live.key})

@@ -102,17 +102,15 @@ def css(text: str) -> str:
 def root_css() -> str:
     """Return the custom properties of both themes, for the document's root."""
 
-    def block(colors: dict[str, str]) -> str:
-        own = "".join(f"--lv-{name}: {value}; " for name, value in colors.items())
+    def block(colors: dict[str, str], scheme: str) -> str:
+        own = f"color-scheme: {scheme}; --lv-scheme: {scheme}; " + "".join(
+            f"--lv-{name}: {value}; " for name, value in colors.items()
+        )
         return own + Template(_BOKEH).substitute(colors, font=FONT)
 
-    return (
-        f":root {{ color-scheme: light; {block(LIGHT)} }}\n"
-        f":root[data-theme=dark] {{ color-scheme: dark; {block(DARK)} }}\n"
-        + css(
-            "html, body { background: $bg; color: $ink; font: 15px/1.45 $font;"
-            " font-variant-numeric: tabular-nums; }\n"
-        )
+    return f":root {{ {block(LIGHT, 'light')} }}\n:root[data-theme=dark] {{ {block(DARK, 'dark')} }}\n" + css(
+        "html, body { background: $bg; color: $ink; font: 15px/1.45 $font;"
+        " font-variant-numeric: tabular-nums; }\n"
     )
 
 
@@ -137,7 +135,7 @@ button { font: inherit; color: $muted; background: none; border: 0; padding: 4px
 .framed { color: $ink; border: 1px solid $hair; border-radius: 6px; padding: 5px 10px; font-size: 13px }
 .framed:hover { border-color: $muted }
 button:focus-visible, select:focus-visible, a:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
-select { font: inherit; font-size: 13px; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 6px; padding: 4px 6px; max-width: 100% }
+select { color-scheme: var(--lv-scheme, light); font: inherit; font-size: 13px; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 6px; padding: 4px 6px; max-width: 100% }
 @media (max-width: $narrow) { h1 { font-size: 20px } }
 """
 )

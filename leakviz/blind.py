@@ -162,7 +162,7 @@ class BlindTest:
 
     def explain(self) -> str:
         """Return a few plain sentences: the evidence, what it presupposes, and what cannot be seen."""
-        said = [self._verdict_sentence(), *self._bound_sentences()]
+        said = [self._verdict_sentence(), *self._ranking_sentences(), *self._bound_sentences()]
         if self.ties_hide_head:
             said.append(
                 f"Ties hide the head: with ties in their best order the pure head has "
@@ -213,6 +213,18 @@ class BlindTest:
             else f"the C-statistic does not exceed {self.c_max:g}"
         )
         return f"Not shown: {pure}{short}, and {ceiling}. This does not mean that there is no leak."
+
+    def _ranking_sentences(self) -> list[str]:
+        """Say what a user should check before anything else: a ranking that is reversed, or none at all."""
+        if self.c_high is not None and self.c_high < 0.5:
+            return [
+                f"The ranking is reversed: the C-statistic is {self.c_statistic:.3f} (95 % {self.c_low:.3f} to "
+                f"{self.c_high:.3f}), below one half, so the head of this ranking holds the least events. Check which "
+                "label is the event and which class p is the probability of, and test again."
+            ]
+        if self.c_statistic == 0.5 and self.spike_best_order and self.ties_hide_head and not self.spike:
+            return ["The C-statistic is exactly one half: predictions that are all the same rank nothing."]
+        return []
 
     def _bound_sentences(self) -> list[str]:
         said: list[str] = []

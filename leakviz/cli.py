@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -33,6 +34,7 @@ from leakviz.predictions import MAX_BYTES, Predictions, read_predictions
 if TYPE_CHECKING:
     from leakviz.blind import BlindTest
 
+ROOT = Path(__file__).resolve().parents[1]
 STATUS = {"not shown": 0, "leaky": 1, "undetermined": 2}
 """The exit status of each verdict."""
 
@@ -106,7 +108,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 5006,
 ) -> int:
     """Start the app on this machine and wait until it ends."""
-    return subprocess.call(serve_command(file, port))
+    return subprocess.call(serve_command(file, port), cwd=ROOT)
 
 
 def serve_command(file: str | None, port: int) -> list[str]:
@@ -129,20 +131,20 @@ def serve_command(file: str | None, port: int) -> list[str]:
 
     Examples
     --------
-    >>> serve_command(None, 5010)[1:4]
-    ['-m', 'panel', 'serve']
+    >>> serve_command(None, 5010)[1:]
+    ['-m', 'dashboards.server', '--port', '5010']
     """
-    page = Path(__file__).resolve().parents[1] / "app.py"
+    page = ROOT / "app.py"
     if not page.is_file():
         raise InputError(f"there is no app at {page}. Run leakviz serve from a checkout of the repository.")
     if importlib.util.find_spec("panel") is None:
         raise InputError("the app needs Panel, which is not installed: pip install panel.")
-    command = [sys.executable, "-m", "panel", "serve", str(page), "--port", str(port)]
+    command = [sys.executable, "-m", "dashboards.server", "--port", str(port)]
     if file is None:
         return command
     if not Path(file).is_file():
         raise InputError(f"there is no file {file!r}. Check the path and the working directory.")
-    return [*command, "--args", str(Path(file).resolve())]
+    return [*command, "--file", str(Path(file).resolve())]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -162,7 +164,7 @@ def _status(run: Callable[[], Any]) -> int:
         return int(run() or 0)
     except InputError as error:
         typer.echo(f"leakviz: {error}", err=True)
-        if "='" in str(error):
+        if re.search(r"\b(p|y|positive|scale|missing|fold|delimiter|encoding|sheet)='", str(error)):
             typer.echo("On the command line an answer such as name='value' is --name value.", err=True)
         return UNUSABLE
     except TyperException as error:

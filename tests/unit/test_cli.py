@@ -165,9 +165,7 @@ def test_progress_of_a_large_file_is_on_stderr(capsys, honest, monkeypatch):
 
 def test_serve_runs_panel_on_the_app(honest):
     command = cli.serve_command(honest, 5010)
-    assert command[:4] == [sys.executable, "-m", "panel", "serve"]
-    assert command[4].endswith("app.py")
-    assert command[5:] == ["--port", "5010", "--args", honest]
+    assert command == [sys.executable, "-m", "dashboards.server", "--port", "5010", "--file", honest]
 
 
 def test_process_ends_with_the_status_and_never_imports_panel(leaky):

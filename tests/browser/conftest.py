@@ -1,0 +1,162 @@
+"""A served app and a real browser; a page that complains or asks another host fails its test."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+PROBE = Path(__file__).with_name("probe.js")
+FIGURES = 4  # on the fingerprint page
+DESKTOP = {"width": 1280, "height": 720}
+PHONE = {"width": 390, "height": 844}
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+# Package-wide, not session-wide: Playwright's event loop must be gone before other tests run theirs.
+
+
+@pytest.fixture(scope="package")
+def browser():
+    found = [w for w in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if w]
+    assert found, "the browser tests need Chromium: make chromium installs it"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found[0], args=SWITCHES)
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def served(command, path, log):
+    """Run a server on a free port; afterwards it must not have complained either."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://localhost:{port}/{path}"
+    with open(log, "w", encoding="utf-8") as out:
+        server = subprocess.Popen(
+            [sys.executable, *command, "--port", str(port)],
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(url):
+                    break
+            except urllib.error.URLError:
+                assert server.poll() is None, f"the server stopped:\n{log.read_text()}"
+                assert time.monotonic() < deadline, f"no answer from {url}:\n{log.read_text()}"
+                time.sleep(0.1)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(10)
+    said = log.read_text(encoding="utf-8")
+    assert not any(word in said for word in ("Traceback", "ERROR", "WARNING")), said
+
+
+@pytest.fixture(scope="package")
+def app_url(tmp_path_factory):
+    with served(["-m", "dashboards.server"], "app", tmp_path_factory.mktemp("app") / "log.txt") as url:
+        yield url
+
+
+@contextmanager
+def visits(browser, app_url):
+    """Give a function that opens the app (or another address) and waits until its figures stand."""
+    contexts, complaints = [], []
+
+    def watch(page, host):
+        def heard(message):
+            if message.type in ("error", "warning"):
+                complaints.append(f"console {message.type}: {message.text}")
+
+        def asked(request):
+            if not request.url.startswith((f"http://{host}/", "data:", "blob:")):
+                complaints.append(f"request: {request.url}")
+
+        page.on("console", heard)
+        page.on("pageerror", lambda error: complaints.append(f"page error: {error}"))
+        page.on("request", asked)
+        page.on("response", lambda r: complaints.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+        page.on(
+            "websocket", lambda w: None if f"//{host}/" in w.url else complaints.append(f"socket: {w.url}")
+        )
+
+    def visit(
+        query="", *, url=None, figures=FIGURES, context=None, viewport=DESKTOP, prepare=None, **options
+    ):
+        address = url or app_url
+        if context is None:
+            context = browser.new_context(viewport=viewport, **options)
+            context.add_init_script(path=PROBE)
+            contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        watch(page, address.split("/")[2])
+        if prepare is not None:
+            prepare(page)
+        page.goto(address + query)
+        if figures is not None:
+            stand(page, figures)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.fixture
+def visit(browser, app_url):
+    with visits(browser, app_url) as visit:
+        yield visit
+
+
+@pytest.fixture(scope="package")
+def standing(browser, app_url):
+    """Return one page for all tests that do not mind what was done to it before, or press Reset."""
+    with visits(browser, app_url) as visit:
+        yield visit()
+
+
+@pytest.fixture
+def reset(standing):
+    """Return the standing page as it is after Reset."""
+    standing.mouse.move(2, 2)
+    standing.get_by_role("button", name="Reset").click()
+    standing.wait_for_function(
+        """() => ["", "?page=fingerprint&gate=0.95&tau=0.65"].includes(location.search)
+          && probe.texts().leak_count === "18 of 20" """
+    )
+    return standing
+
+
+def stand(page, figures=FIGURES):
+    """Wait until every figure of a page stands."""
+    page.wait_for_function(f"globalThis.probe?.ready({figures})")
