@@ -293,7 +293,8 @@ _LEGEND_CSS = theme.css(
 )
 _CHOICE_CSS = theme.css(
     ".choose { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: baseline; margin-top: 6px }"
-    " .errors { min-height: 2.9em }"  # two lines, so that nothing below moves with the hand
+    # Two lines, whatever their number: nothing below moves with the hand, and no layout is made anew.
+    " .errors { height: 2.9em; overflow-y: auto; contain: strict }"
 )
 _METRIC_CSS = theme.css(
     """
@@ -675,7 +676,7 @@ class FingerprintPage(pn.viewable.Viewer):
         choose = (
             f'<div class="choose small"><span>{live.menu("chosen", "setting")}</span></div>'
             f'<p class="small" role="status">{live.text("detail")}</p>'
-            f'<p class="small errors">{live.text("errors")}</p>'
+            f'<p class="small errors" tabindex="0" role="region" aria-label="errors">{live.text("errors")}</p>'
             f'<p class="small">{self.battery.sizes["setting"]} settings, mean of three probe seeds. Errors are named in the figure where there is room. {SOURCE}.</p>'
         )
         body = card(
