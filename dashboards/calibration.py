@@ -604,12 +604,6 @@ _TWO_CSS = theme.css(
 @media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
 """
 )
-_RULED_CSS = theme.css(
-    """
-:host { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 10px 36px; border-top: 1px solid $hair; border-bottom: 1px solid $hair; padding: 10px 0 12px }
-@media (max-width: 1000px) { :host { grid-template-columns: minmax(0, 1fr) } }
-"""
-)
 _SELECT_CSS = theme.css(
     """
 :host { flex: 0 1 auto }
@@ -1179,7 +1173,7 @@ class CalibrationPage(pn.viewable.Viewer):
                     self.live,
                     sizing_mode="stretch_width",
                     margin=0,
-                    stylesheets=[_RULED_CSS],
+                    stylesheets=[theme.RULED_CSS],
                 ),
                 pn.Column(
                     self._reliability(), right, stylesheets=[_TWO_CSS], sizing_mode="stretch_width", margin=0

@@ -302,18 +302,6 @@ _METRIC_CSS = theme.css(
 .metric button[aria-pressed=true] { color: $ink; text-decoration: underline; text-underline-offset: 3px; text-decoration-color: $accent; text-decoration-thickness: 2px }
 """
 )
-_TWO_CSS = theme.css(
-    """
-:host { display: grid; grid-template-columns: minmax(0, 660px) minmax(0, 1fr); gap: 36px; align-items: start }
-@media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
-"""
-)
-_RULED_CSS = theme.css(
-    """
-:host { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 10px 36px; border-top: 1px solid $hair; border-bottom: 1px solid $hair; padding: 10px 0 12px }
-@media (max-width: 1000px) { :host { grid-template-columns: minmax(0, 1fr) } }
-"""
-)
 _SELECT_CSS = theme.css(
     """
 :host { flex: 0 1 auto }
@@ -373,7 +361,10 @@ class FingerprintPage(pn.viewable.Viewer):
 
     # ---- answers
 
-    subject = "Published battery, 52 settings"
+    @property
+    def subject(self) -> str:
+        """What data the page shows."""
+        return f"Published battery, {self.battery.sizes['setting']} settings"
 
     @property
     def shown(self) -> np.ndarray:
@@ -803,10 +794,10 @@ class FingerprintPage(pn.viewable.Viewer):
                     self._filters(),
                     sizing_mode="stretch_width",
                     margin=0,
-                    stylesheets=[_RULED_CSS],
+                    stylesheets=[theme.RULED_CSS],
                 ),
                 pn.Column(
-                    self._scatter(), right, stylesheets=[_TWO_CSS], sizing_mode="stretch_width", margin=0
+                    self._scatter(), right, stylesheets=[theme.TWO_CSS], sizing_mode="stretch_width", margin=0
                 ),
                 sizing_mode="stretch_width",
                 margin=0,

@@ -176,12 +176,6 @@ _INPUT_CSS = _SELECT_CSS + ":host { flex: 0 1 110px; min-width: 84px }"
 _ROW_CSS = (
     ":host { display: flex; flex-wrap: wrap; gap: 6px 16px; align-items: flex-end; margin-bottom: 12px }"
 )
-_TWO_CSS = theme.css(
-    """
-:host { display: grid; grid-template-columns: minmax(0, 660px) minmax(0, 1fr); gap: 36px; align-items: start }
-@media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
-"""
-)
 _FOUR_CSS = theme.css(
     """
 :host { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 14px 20px }
@@ -847,7 +841,7 @@ class PurityPage(pn.viewable.Viewer):
                     stylesheets=[_RULED_CSS],
                 ),
                 pn.Column(
-                    self._purity(), right, stylesheets=[_TWO_CSS], sizing_mode="stretch_width", margin=0
+                    self._purity(), right, stylesheets=[theme.TWO_CSS], sizing_mode="stretch_width", margin=0
                 ),
                 sizing_mode="stretch_width",
                 margin=0,

@@ -139,3 +139,17 @@ select { color-scheme: var(--lv-scheme, light); font: inherit; font-size: 13px; 
 @media (max-width: $narrow) { h1 { font-size: 20px } }
 """
 )
+
+# Layouts that pages share: two columns that become one, and the strip of controls between hairlines.
+TWO_CSS = css(
+    """
+:host { display: grid; grid-template-columns: minmax(0, 660px) minmax(0, 1fr); gap: 36px; align-items: start }
+@media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
+"""
+)
+RULED_CSS = css(
+    """
+:host { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 10px 36px; border-top: 1px solid $hair; border-bottom: 1px solid $hair; padding: 10px 0 12px }
+@media (max-width: 1000px) { :host { grid-template-columns: minmax(0, 1fr) } }
+"""
+)
