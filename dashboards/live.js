@@ -65,6 +65,11 @@ class Table { // one per Bokeh model; the sliders of all its views move together
     return v.text ? Array.from(row, (code) => this.pool[code]) : row
   }
 
+  product(names) { // of one variable its row; of several, what all of them leave
+    const [first, ...others] = names.map((name) => this.row(name, this.row_number(name)))
+    return others.length ? Float64Array.from(first, (v, i) => others.reduce((p, row) => p * row[i], v)) : first
+  }
+
   value(name, number) {
     const v = this.row(name, number)[0]
     return this.variables[name].bool ? v !== 0 : v
@@ -134,10 +139,11 @@ class Table { // one per Bokeh model; the sliders of all its views move together
       return number
     }
     for (const [target, column, variable] of this.columns) {
-      const number = changed(`${target} ${column}`, variable)
-      if (number < 0) continue
+      const factors = [variable].flat()
+      const numbers = factors.map((factor) => changed(`${target} ${column} ${factor}`, factor))
+      if (numbers.every((number) => number < 0)) continue
       for (const source of this.by_tag.get(target) ?? []) {
-        const row = this.row(variable, number)
+        const row = this.product(factors)
         const old = source.get_column(column)
         const all = {start: null, stop: null, step: null}
         const image = old?.length === 1 && old[0]?.shape?.length === 2 && old[0].length === row.length
@@ -311,7 +317,7 @@ class Strip { // the sliders of one view
       return node
     }
     const strip = make("div", {class: "strip", role: "group", "aria-label": "sliders"})
-    table.sliders.forEach(({dim, label, help, start}, i) => {
+    table.sliders.forEach(({dim, label, help, marks}, i) => {
       const id = `${table.id}-${i}`
       const output = make("output", {for: id})
       const input = make("input", {id, type: "range", min: 0, max: table.values[dim].length - 1, step: 1,
@@ -320,8 +326,10 @@ class Strip { // the sliders of one view
       input.addEventListener("pointerdown", () => { pointer = true })
       input.addEventListener("input", () => table.move({[dim]: Number(input.value)}))
       input.addEventListener("change", () => { table.release(pointer ? 0 : 300); pointer = false })
+      const ticks = make("div", {class: "marks", "aria-hidden": "true"}, ...marks.map(([stop, what]) =>
+        make("i", {title: what, style: `left: ${100 * stop / Math.max(1, table.values[dim].length - 1)}%`})))
       strip.append(make("div", {class: "slider"},
-        make("label", {for: id}, label + " ", output), input, make("p", {id: `${id}-help`}, help)))
+        make("label", {for: id}, label + " ", output), input, ticks, make("p", {id: `${id}-help`}, help)))
       this.parts.set(dim, {input, output})
     })
     el.append(strip)

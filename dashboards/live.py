@@ -59,19 +59,26 @@ class Slider:
         The name on the screen and for a screen reader.
     help : str
         One line below the slider: the symbol and the default.
+    marks : tuple of (float, str)
+        Coordinate values to mark on the track, and what they are.
     """
 
     dim: str
     label: str
     help: str = ""
+    marks: tuple[tuple[float, str], ...] = ()
 
 
 class Column(NamedTuple):
-    """Copy a row of `variable` into column `column` of the source tagged `target`."""
+    """Copy a row of `variable` into column `column` of the source tagged `target`.
+
+    Several variables are multiplied entry by entry: what is drawn where *both* of two conditions hold,
+    each over its own sliders, need not be tabulated over all of them together.
+    """
 
     target: str
     column: str
-    variable: str
+    variable: str | tuple[str, ...]
 
 
 class Attribute(NamedTuple):
@@ -276,6 +283,8 @@ input::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; backgrou
 input::-moz-range-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, $accent var(--done), $hair var(--done)) }
 input::-webkit-slider-thumb { -webkit-appearance: none; width: 18px; height: 18px; margin-top: -7px; border-radius: 50%; background: $bg; border: 2px solid $accent; box-sizing: border-box }
 input::-moz-range-thumb { width: 14px; height: 14px; border-radius: 50%; background: $bg; border: 2px solid $accent }
+.marks { position: relative; height: 0; margin: 0 9px; display: block }
+.marks i { position: absolute; top: -20px; width: 2px; height: 12px; margin-left: -1px; background: $ink; opacity: .55; pointer-events: none }
 input:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 6px }
 @media (max-width: $narrow) { .strip { flex-direction: column; gap: 10px } .slider { flex: none; width: 100%; max-width: none } }
 """
@@ -346,7 +355,10 @@ class Live(JSComponent):
         kind = {Edge: "edge", Tap: "tap", Select: "select"}
         wiring = {
             "id": self.key,
-            "sliders": [vars(s) for s in self.sliders],
+            "sliders": [
+                {**vars(s), "marks": [[stop_of(answers, s.dim, v), label] for v, label in s.marks]}
+                for s in self.sliders
+            ],
             "columns": self.columns,
             "attributes": self.attributes,
             "grips": [{"kind": kind[type(g)], **vars(g)} for g in self.grips],
@@ -404,7 +416,7 @@ class Live(JSComponent):
         columns: dict[Any, dict[str, Any]] = {}
         for target, column, variable in self.columns:
             for source in tagged.get(target, ()):
-                row, old = now[variable].values, source.data[column]
+                row, old = _product(now, variable), source.data[column]
                 image = len(old) == 1 and np.ndim(old[0]) == 2
                 new = [row.reshape(np.shape(old[0]))] if image else _like(row, old)
                 columns.setdefault(source, {})[column] = new
@@ -566,6 +578,13 @@ def _encode_once(answers: xr.Dataset, walked: tuple[str, ...], follows: tuple[st
         _ENCODED[key] = encode(answers, walked, follows)
         weakref.finalize(answers, _ENCODED.pop, key, None)
     return _ENCODED[key]
+
+
+def _product(now: xr.Dataset, variable: str | tuple[str, ...]) -> np.ndarray:
+    """Return a column's row at the present stop."""
+    if isinstance(variable, str):
+        return now[variable].values
+    return np.prod([now[v].values for v in variable], axis=0)
 
 
 def _like(row: np.ndarray, old: Any) -> Any:

@@ -36,6 +36,7 @@ def answers():
             "curve": of["a"] + of["b"] * x / 8 + of["c"] * x**2 / 8,
             "coarse": (of["b"] * x / 4).astype(np.float32),
             "bars": of["c"] * bar,
+            "part": of["a"] + 0 * bar,
             "box_left": of["a"] * one,
             "box_top": (2 + of["c"]) * one,
             "state": (of["a"] * 10 + of["c"] + point).astype(int) % 2 == 0,
@@ -60,11 +61,15 @@ def page():
     """Build the page for one session."""
     live = Live(
         answers(),
-        sliders=[Slider("a", "first", "of five"), Slider("b", "second"), Slider("c", "third")],
+        sliders=[
+            Slider("a", "first", "of five", marks=((0.2, "the second"),)),
+            Slider("b", "second"),
+            Slider("c", "third"),
+        ],
         columns=[
             Column("curve:source", "y", "curve"),
             Column("coarse:source", "y", "coarse"),
-            Column("bars:source", "height", "bars"),
+            Column("bars:source", "height", ("bars", "part")),
             Column("box:source", "left", "box_left"),
             Column("box:source", "top", "box_top"),
             Column("points:source", "fill_alpha", "state"),
@@ -118,7 +123,7 @@ def page():
                 visible=False,
             ),
             dressed(
-                hv.Bars(([0.0, 1.0, 2.0], now["bars"].values), "bar", "height"),
+                hv.Bars(([0.0, 1.0, 2.0], (now["bars"] * now["part"]).values), "bar", "height"),
                 live.tag("bars", "source"),
             ),
         ]

@@ -14,7 +14,7 @@ from .generic_app import HOSTILE, answers
 COLUMNS = {
     ("curve", "y"): "curve",
     ("coarse", "y"): "coarse",
-    ("bars", "height"): "bars",
+    ("bars", "height"): ("bars", "part"),
     ("box", "left"): "box_left",
     ("box", "top"): "box_top",
     ("points", "fill_alpha"): "state",
@@ -27,6 +27,7 @@ ATTRIBUTES = {
     ("points:glyph_renderer", "visible"): "seen",
     ("edge", "top"): "top_at",
 }
+BARS = ("bars", "height")
 LOOK = """([stops, columns, attributes]) => stops.map((stop) => {
   const plain = (v) => v?.value ?? v // a glyph's number is a value
   for (const i of [0, 1, 2]) probe.slide(["first", "second", "third"][i], stop[i])
@@ -67,7 +68,10 @@ def test_every_stop_of_three_sliders_agrees_with_the_table(page):
     wrong = []
     for stop, shown in zip(stops, page.evaluate(LOOK, [stops, *keys]), strict=True):
         now = table.isel(dict(zip("abc", stop, strict=True)))
-        expected = {".".join(k): now[v].values.tolist() for k, v in (COLUMNS | ATTRIBUTES).items()}
+        expected = {
+            ".".join(k): now[v].values.tolist() for k, v in (COLUMNS | ATTRIBUTES).items() if k != BARS
+        }
+        expected[".".join(BARS)] = (now["bars"] * now["part"]).values.tolist()  # two variables: their product
         expected |= {name: now[name].item() for name in ("say", "always", "end")}
         expected["word"] = ["none", "one", "two", "three"][int(now["case_of"])]
         expected["picked"] = "nobody"
@@ -75,6 +79,11 @@ def test_every_stop_of_three_sliders_agrees_with_the_table(page):
             if not same(shown[what], value):
                 wrong.append(f"{stop}: {what} is {json.dumps(shown[what])}, not {json.dumps(value)}")
     assert not wrong, f"{len(wrong)} disagree, the first:\n" + "\n".join(wrong[:10])
+
+
+def test_a_mark_stands_on_the_track_where_its_value_is(page):
+    shown = page.evaluate("[...probe.elements('.marks i')].map((e) => [e.title, e.style.left])")
+    assert shown == [["the second", "25%"]]
 
 
 def test_texts_stay_texts(page):

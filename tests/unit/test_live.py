@@ -12,7 +12,7 @@ from bokeh.plotting import figure
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashboards.live import Attribute, Column, Live, Slider, encode, pack, stop_of, words
+from dashboards.live import Attribute, Column, Live, Slider, _product, encode, pack, stop_of, words
 
 HOSTILE = '<img src=x onerror="alert(1)"> & \'quoted\' "</span>'
 KINDS = {"u1": "<u1", "u2": "<u2", "u4": "<u4", "i4": "<i4", "f4": "<f4", "f8": "<f8"}
@@ -289,6 +289,10 @@ def test_answers_that_are_shared_are_encoded_once(live):
     )
     assert again.table is live.table
     assert again.key != live.key
+
+
+def test_several_variables_are_multiplied(live):
+    assert _product(live.answers.isel(a=1, b=1), ("y", "y")).tolist() == [36.0, 49.0]
 
 
 def test_apply_puts_the_present_rows_into_what_is_tagged(live):
