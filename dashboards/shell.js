@@ -73,6 +73,10 @@ export function render({model, view, el}) {
       return a
     }))
     header.querySelector(".data").textContent = data.subject
+    requestAnimationFrame(() => { // where the pages do not fit side by side, the present one is seen
+      const here = nav.querySelector(".on")
+      if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2
+    })
   }
   pages()
   for (const p of ["page", "pages", "subject"]) data.properties[p].change.connect(pages)

@@ -14,18 +14,20 @@ from dashboards import theme
 _CSS = theme.css(
     """
 :host { display: block; width: 100% }
-header { display: flex; flex-wrap: wrap; align-items: center; gap: 0 28px; min-height: 52px; padding: 0 32px; border-bottom: 1px solid $hair; font: 15px/1.45 $font; color: $ink; box-sizing: border-box }
+header { display: flex; align-items: center; gap: 0 24px; min-height: 52px; padding: 0 32px; border-bottom: 1px solid $hair; font: 15px/1.45 $font; color: $ink; box-sizing: border-box }
 .wordmark { font-weight: 650; letter-spacing: -.01em; font-size: 17px; color: $ink; text-decoration: none }
-nav { display: flex; gap: 22px }
+nav { display: flex; flex: 0 1 auto; min-width: 0; gap: 18px; overflow-x: auto; scrollbar-width: none }
 nav a { color: $muted; text-decoration: none; line-height: 52px; white-space: nowrap }
 nav a.on { color: $ink; box-shadow: inset 0 -2px $accent }
 .space { flex: 1 }
-.data, .told { font-size: 13px; color: $muted; min-width: 0; max-width: 300px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
+.data, .told { flex: 0 1000 auto; font-size: 13px; color: $muted; min-width: 0; max-width: 300px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
 button { font: 13px/1.45 $font; color: $ink; background: none; border: 1px solid $hair; border-radius: 6px; padding: 5px 10px; white-space: nowrap; cursor: pointer }
 button:hover { border-color: $muted }
 button:focus-visible, a:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
-header > button + button { margin-left: -16px }
-@media (max-width: $narrow) { header { padding: 0 16px; gap: 0 14px } .data { display: none } header > button + button { margin-left: -6px } nav { order: 9; flex: 1 0 100%; overflow-x: auto; gap: 15px } nav a { line-height: 40px; font-size: 14px } .wordmark { line-height: 52px } }
+header > button { flex: none }
+header > button + button { margin-left: -14px }
+@media (max-width: 1180px) { .data { display: none } }
+@media (max-width: $narrow) { header { flex-wrap: wrap; padding: 0 16px; gap: 0 14px } header > button + button { margin-left: -6px } nav { order: 9; flex: 1 0 100%; overflow-x: auto; gap: 15px } nav a { line-height: 40px; font-size: 14px } .wordmark { line-height: 52px } }
 """
 )
 
