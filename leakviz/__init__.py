@@ -1,6 +1,7 @@
 """Find, understand and show leakage in machine-learning results."""
 
 from leakviz.arms import simulate_arms
+from leakviz.audit import audit_battery, audit_split
 from leakviz.battery import load_battery, save_battery
 from leakviz.blind import BlindTest, blind_test, sweep_blind
 from leakviz.calibration import (
@@ -14,41 +15,61 @@ from leakviz.calibration import (
 )
 from leakviz.certification import false_certification, minimum_head
 from leakviz.decimals import stops
+from leakviz.detectors import Mahalanobis, knn_score, oracle_lda
+from leakviz.embeddings import inspect_embeddings, read_embeddings
 from leakviz.errors import InputError
 from leakviz.fingerprint import Rule, contrast, fired, score_battery, sweep_rule
+from leakviz.moments import ClassStatistics, class_statistics
+from leakviz.neighbourhood import neighbourhood_leakage
 from leakviz.predictions import inspect_predictions, read_predictions
 from leakviz.purity import purity_curve, rank_predictions, sweep_purity
+from leakviz.signature import perturbation_signature
 from leakviz.statistics import auroc, auroc_interval, wilson_interval
+from leakviz.whitening import score_histograms, sweep_shrinkage, whitening_spectrum
 
 __all__ = [
     "BlindTest",
+    "ClassStatistics",
     "InputError",
+    "Mahalanobis",
     "Rule",
+    "audit_battery",
+    "audit_split",
     "auroc",
     "auroc_interval",
     "blind_test",
     "calibration_curve",
     "calibration_summary",
+    "class_statistics",
     "contrast",
     "dispersion",
     "expected_net_benefit",
     "false_certification",
     "fired",
+    "inspect_embeddings",
     "inspect_predictions",
     "isotonic_curve",
+    "knn_score",
     "load_battery",
     "minimum_head",
+    "neighbourhood_leakage",
     "net_benefit",
+    "oracle_lda",
+    "perturbation_signature",
     "purity_curve",
     "rank_predictions",
+    "read_embeddings",
     "read_predictions",
     "recalibrate",
     "save_battery",
     "score_battery",
+    "score_histograms",
     "simulate_arms",
     "stops",
     "sweep_blind",
     "sweep_purity",
     "sweep_rule",
+    "sweep_shrinkage",
+    "whitening_spectrum",
     "wilson_interval",
 ]

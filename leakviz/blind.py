@@ -33,7 +33,8 @@ from leakviz.purity import (
     Spike,
     check_delta,
     check_predictions,
-    head_bound_ranked,
+    head_bounds_ranked,
+    parts,
     rank_predictions,
     spike_ranked,
     sweep_purity_ranked,
@@ -163,7 +164,7 @@ class BlindTest:
     def explain(self) -> str:
         """Return a few plain sentences: the evidence, what it presupposes, and what cannot be seen."""
         said = [self._verdict_sentence(), *self._ranking_sentences(), *self._bound_sentences()]
-        if self.ties_hide_head:
+        if self.ties_hide_head and self.verdict != "undetermined":
             said.append(
                 f"Ties hide the head: with ties in their best order the pure head has "
                 f"{_count(self.spike_best_order)}, but no threshold cuts there; unrounded scores are needed."
@@ -184,8 +185,9 @@ class BlindTest:
         )
         if self.trigger == "near-label":
             return (
-                f"Leaky, near-label: {head} (k_min {self.k_min:,}). This convicts only if you hold that the "
-                "outcome is not nearly deterministic at prediction time for anybody."
+                f"Leaky, near-label: {head} (k_min {self.k_min:,}). Near-label means that what was predicted from "
+                "holds the outcome, or almost: as a cause of death does, which only the dead have. This convicts only "
+                "if you hold that the outcome is not nearly deterministic at prediction time for anybody."
             )
         if self.trigger == "above-ceiling":
             surely = (
@@ -201,6 +203,11 @@ class BlindTest:
             if self.c_statistic is None:
                 one = "has" if self.events else "lacks"
                 return f"Undetermined: every record {one} the event, so nothing can be told apart."
+            if self.events >= self.k_min:
+                return (
+                    "Undetermined: every record has the same prediction, so nothing is ranked and there is no head "
+                    "to look at."
+                )
             return (
                 f"Undetermined: with {self.events:,} events, fewer than k_min {self.k_min:,}, "
                 "the test for a pure head cannot fire."
@@ -215,15 +222,13 @@ class BlindTest:
         return f"Not shown: {pure}{short}, and {ceiling}. This does not mean that there is no leak."
 
     def _ranking_sentences(self) -> list[str]:
-        """Say what a user should check before anything else: a ranking that is reversed, or none at all."""
+        """Say what a user should check before anything else: a ranking that is reversed."""
         if self.c_high is not None and self.c_high < 0.5:
             return [
                 f"The ranking is reversed: the C-statistic is {self.c_statistic:.3f} (95 % {self.c_low:.3f} to "
                 f"{self.c_high:.3f}), below one half, so the head of this ranking holds the least events. Check which "
                 "label is the event and which class p is the probability of, and test again."
             ]
-        if self.c_statistic == 0.5 and self.spike_best_order and self.ties_hide_head and not self.spike:
-            return ["The C-statistic is exactly one half: predictions that are all the same rank nothing."]
         return []
 
     def _bound_sentences(self) -> list[str]:
@@ -241,7 +246,12 @@ class BlindTest:
         said.append(
             f"If admissible risks go up to {risk}, an honest ranking fires at this k_min and delta with a "
             f"probability of up to {_rate(true)}"
-            + (f"; the formula M^k_min promises {_rate(naive)}." if Fraction(self.delta) else ".")
+            + (
+                f"; the formula M^k_min promises {_rate(naive)}, but that is the chance that {_count(self.k_min)} of "
+                f"risk {risk} all have the event, and delta {self.delta} lets some go without."
+                if Fraction(self.delta)
+                else "."
+            )
         )
         return said
 
@@ -353,8 +363,8 @@ def blind_test(
     Notes
     -----
     arXiv 2606.11267, Algorithm 1, with the spike at tie-block ends. "Leaky" if the spike is at least k_min
-    ("near-label") or, otherwise, C exceeds c_max ("above-ceiling"). "Undetermined" with one class, or if
-    nothing fires and there are fewer than k_min events. Otherwise "not shown", never "clean": a calibrated
+    ("near-label") or, otherwise, C exceeds c_max ("above-ceiling"). "Undetermined" with one class, if all
+    predictions are the same, or if nothing fires and there are fewer than k_min events. Otherwise "not shown", never "clean": a calibrated
     leak that raises discrimination alone has the law of an honest, better model (proposition 1).
 
     The null band from folds: if prediction and reference are honest alike, swapping them within whole folds
@@ -569,9 +579,9 @@ def sweep_blind(
     above = np.array([_above(area, limit) for limit in limits], dtype=bool)
     near3, above3 = np.broadcast_arrays(near[:, :, np.newaxis], above)
     few = (ranked.events < np.array(heads, dtype=np.int64))[np.newaxis, :, np.newaxis]
-    one_class = area is None
-    trigger = np.where(one_class, 0, np.where(near3, 1, np.where(above3, 2, 0))).astype(np.uint8)
-    verdict = np.where(one_class, 2, np.where(trigger > 0, 0, np.where(few, 2, 1))).astype(np.uint8)
+    silent = area is None or ranked.constant
+    trigger = np.where(silent, 0, np.where(near3, 1, np.where(above3, 2, 0))).astype(np.uint8)
+    verdict = np.where(silent, 2, np.where(trigger > 0, 0, np.where(few, 2, 1))).astype(np.uint8)
     best = table.spike_best_order.values[:, np.newaxis] >= np.array(heads, dtype=np.int64)
 
     null = [math.nan] * 3
@@ -635,11 +645,15 @@ def concordance_ranked(ranked: RankedPredictions) -> tuple[float | None, float |
     ones, zeros = ranked.events, ranked.n - ranked.events
     if not (ones and zeros):
         return None, None, None
-    in_block = ranked.block_events
-    zeros_above = ranked.block_start - (ranked.block_cum - in_block)
-    zeros_in = ranked.block_end - ranked.block_start - in_block
-    twice_below = 2 * (zeros - zeros_above) - zeros_in  # zeros that an event of the block beats, doubled
-    area = int(np.dot(in_block.astype(np.int64), twice_below)) / (2 * ones * zeros)
+    twice_won = np.empty(ranked.block_end.size, dtype=np.int32)  # zeros that an event of the block beats
+    won = 0
+    for part in parts(twice_won.size):
+        in_block = ranked.block_events[part]
+        zeros_above = ranked.block_start[part] - (ranked.block_cum[part] - in_block)
+        zeros_in = ranked.block_end[part] - ranked.block_start[part] - in_block
+        twice_won[part] = 2 * (zeros - zeros_above) - zeros_in
+        won += int(in_block.astype(np.float64) @ twice_won[part])  # whole numbers below 2^53: exact
+    area = won / (2 * ones * zeros)
     smaller = min(ones, zeros)
     bound = float(Fraction(1, 20)) ** (1 / smaller)
     if area == 1:
@@ -650,15 +664,14 @@ def concordance_ranked(ranked: RankedPredictions) -> tuple[float | None, float |
     variance = 0.0
     if smaller > 1:
         # Zeros stand inside these blocks, between them, or above them all.
-        zeros_after = ranked.next_start - ranked.block_end
-        beaten_in = (ranked.block_cum - in_block / 2) / ones
-        beaten_after = ranked.block_cum / ones
-        of_ones = (in_block * (twice_below / (2 * zeros) - area) ** 2).sum()
-        of_zeros = (
-            (zeros_in * (beaten_in - area) ** 2).sum()
-            + (zeros_after * (beaten_after - area) ** 2).sum()
-            + int(ranked.block_start[0]) * area**2
-        )
+        of_ones, of_zeros = 0.0, int(ranked.block_start[0]) * area**2
+        for part in parts(twice_won.size):
+            in_block, above = ranked.block_events[part], ranked.block_cum[part]
+            size = ranked.block_end[part] - ranked.block_start[part]
+            gap = ranked.next_start[part] - ranked.block_end[part]
+            of_ones += float(in_block @ (twice_won[part] / (2 * zeros) - area) ** 2)
+            of_zeros += float((size - in_block) @ ((above - in_block / 2) / ones - area) ** 2)
+            of_zeros += float(gap @ (above / ones - area) ** 2)
         variance = float(of_ones / (ones - 1) / ones + of_zeros / (zeros - 1) / zeros)
     if variance == 0:
         variance = area * (1 - area) / smaller
@@ -688,10 +701,11 @@ def _evidence(ranked: RankedPredictions) -> _Evidence:
     known = _KNOWN.get(ranked)
     if known is None:
         unit, uniform = dispersion_ranked(ranked, weights=("unit", "uniform"))
+        bound, bound_scan = head_bounds_ranked(ranked)
         known = _Evidence(
             concordance=concordance_ranked(ranked),
-            bound=head_bound_ranked(ranked),
-            bound_scan=head_bound_ranked(ranked, whole_scan=True),
+            bound=bound,
+            bound_scan=bound_scan,
             unit=unit,
             uniform=uniform,
         )
@@ -702,7 +716,7 @@ def _evidence(ranked: RankedPredictions) -> _Evidence:
 def _judge(
     ranked: RankedPredictions, spike: int, k_min: int, area: float | None, ceiling: Fraction | None
 ) -> tuple[str, str | None]:
-    if area is None:
+    if area is None or ranked.constant:
         return "undetermined", None
     if spike >= k_min:
         return "leaky", "near-label"

@@ -20,7 +20,7 @@ from scipy.special import betainc, betaln, expit, hyp2f1, logit, ndtri
 
 from leakviz.decimals import as_decimal
 from leakviz.errors import InputError
-from leakviz.purity import RankedPredictions, check_predictions, rank_predictions
+from leakviz.purity import RankedPredictions, check_predictions, parts, rank_predictions
 from leakviz.statistics import wilson_interval
 
 #: Fewer effective records than this do not make a z.
@@ -29,7 +29,6 @@ FEWEST_EFFECTIVE = 30
 #: A weight of thresholds: "uniform", ("uniform", low, high) or ("beta", a, b).
 Weight = str | tuple[str, float, float]
 
-_CHUNK = 8_192  # stays in the cache, and below 10,000 elements BLAS starts no threads
 _GROUPS = 4_000
 _ONE = int(np.float64(1).view(np.int64)) << 1
 
@@ -121,42 +120,36 @@ def dispersion_ranked(
     zeros_wrong = int((ranked.keys[:low] & 1).sum())
     ones_wrong = int(ranked.n - high - (ranked.keys[high:] & 1).sum())
     sums = np.zeros((len(weights), 5))
-    for start in range(int(low), int(high), _CHUNK):
-        p = (ranked.keys[start : min(start + _CHUNK, int(high))] >> 1).view(np.float64)
-        variance = p * (1 - p)
+    inner = ranked.keys[low:high]
+    for part in parts(inner.size):
+        p = (inner[part] >> 1).view(np.float64)
+        residual = (inner[part] & 1) - p
         lean = 1 - 2 * p
-        spread = variance * lean * lean
+        variance = p * (1 - p)
+        spread = variance * lean
+        spread *= lean
+        lean *= residual
+        squares = residual * residual
         for i, weight in enumerate(weights):
             if weight == "unit":
-                sums[i] += p @ p, variance.sum(), lean @ p, spread.sum(), spread @ spread
+                sums[i] += squares.sum(), variance.sum(), lean.sum(), spread.sum(), spread @ spread
             else:
-                a = _threshold_weight(p, weight) ** 2
-                a_p = a * p
-                each = a * a * spread
-                sums[i] += a_p @ p, a @ variance, a_p @ lean, each.sum(), each @ each
-
-    # r^2 is p^2 without the event and p^2 + 1 - 2 p with it; likewise for (1 - 2 p) r
-    of_events = np.zeros(len(weights))
-    blocks = ranked.block_p
-    events = ranked.block_events
-    inner = slice(int(np.any(blocks[:1] == 1)), blocks.size - int(np.any(blocks[-1:] == 0)))
-    blocks, events = blocks[inner], events[inner]
-    for start in range(0, blocks.size, _CHUNK):
-        p = blocks[start : start + _CHUNK]
-        each = events[start : start + _CHUNK] * (1 - 2 * p)
-        for i, weight in enumerate(weights):
-            of_events[i] += each.sum() if weight == "unit" else each @ _threshold_weight(p, weight) ** 2
+                a = _threshold_weight(p, weight)
+                a *= a
+                sums[i, :3] += a @ squares, a @ variance, a @ lean
+                a *= a
+                a *= spread
+                sums[i, 3:] += a.sum(), a @ a
 
     results = []
     for i, weight in enumerate(weights):
         squares, expected, pull, total, total_squares = sums[i]
-        lean_events = of_events[i]
         effective = total * total / total_squares if total_squares > 0 else 0.0
-        z_raw = float((lean_events - pull) / math.sqrt(total)) if total > 0 else None
+        z_raw = float(pull / math.sqrt(total)) if total > 0 else None
         results.append(
             Dispersion(
                 weight=_weight_name(weight),
-                v=float((squares + lean_events) / expected) if expected > 0 else None,
+                v=float(squares / expected) if expected > 0 else None,
                 z=z_raw if effective >= FEWEST_EFFECTIVE else None,
                 z_raw=z_raw,
                 effective_records=float(effective),
@@ -902,7 +895,11 @@ def _check_folds(folds: ArrayLike | None, rows: int) -> tuple[NDArray[np.int64],
 
 def _threshold_weight(p: NDArray[np.float64], weight: Weight) -> NDArray[np.float64]:
     if weight == "uniform":
-        return -np.log1p(-p)
+        left = 1 - p  # -log1p(-p), to the last digits, in half of the time
+        lost = left - 1
+        lost += p
+        lost /= left
+        return np.subtract(lost, np.log(left), out=lost)
     gain, loss = _integrals(p, weight)
     return gain + loss
 

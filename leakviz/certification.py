@@ -215,13 +215,15 @@ def false_certification_table(
     )
 
 
-def write_false_certification(folder: str | Path) -> Path:
-    """Compute the table over the default stops and write it as ``false_certification.csv``.
+def write_false_certification(folder: str | Path, *, deltas: Iterable[object] = DELTA_STOPS) -> Path:
+    """Compute the table over the sliders' stops and write it as ``false_certification.csv``.
 
     Parameters
     ----------
     folder : str or pathlib.Path
         Made if it does not exist.
+    deltas : iterable of decimals, default the slider's stops
+        As `false_certification_table` takes them.
 
     Returns
     -------
@@ -230,12 +232,16 @@ def write_false_certification(folder: str | Path) -> Path:
 
     Examples
     --------
-    >>> write_false_certification("data/certification")  # doctest: +SKIP
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = read_false_certification(write_false_certification(folder, deltas=["0"]))
+    >>> round(table.scan.sel(max_risk=0.8, delta=0, k_min=10).item(), 6), round(0.8**10, 6)
+    (0.107374, 0.107374)
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     file = target / "false_certification.csv"
-    table = false_certification_table()[["scan", "single"]].to_dataframe().reset_index()
+    table = false_certification_table(deltas=deltas)[["scan", "single"]].to_dataframe().reset_index()
     table.to_csv(file, index=False, float_format="%.10g", lineterminator="\n")
     return file
 
@@ -275,23 +281,29 @@ def read_false_certification(file: str | Path | None = None) -> xr.Dataset:
     return table.assign(naive=table.max_risk**table.k_min)
 
 
-def write_minimum_heads(folder: str | Path) -> Path:
+def write_minimum_heads(folder: str | Path, *, deltas: Iterable[object] = DELTA_STOPS) -> Path:
     """Compute `minimum_head` for every tolerated rate and stop of delta, and write ``minimum_head.csv``.
 
     Parameters
     ----------
     folder : str or pathlib.Path
         Made if it does not exist.
+    deltas : iterable of decimals, default the slider's stops
+        Impurities that are let through; each in [0, 1).
 
     Returns
     -------
     pathlib.Path
-        The file; `read_minimum_heads` reads it. It takes about a minute: just below delta = 1 - M, heads
-        of tens of thousands of records are needed.
+        The file; `read_minimum_heads` reads it. All stops take about a minute: just below delta = 1 - M,
+        heads of tens of thousands of records are needed.
 
     Examples
     --------
-    >>> write_minimum_heads("data/certification")  # doctest: +SKIP
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     heads = read_minimum_heads(write_minimum_heads(folder, deltas=["0", "0.05"]))
+    >>> heads.k_min.sel(alpha=0.001, max_risk=0.9).values.tolist()
+    [66, 325]
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -300,8 +312,8 @@ def write_minimum_heads(folder: str | Path) -> Path:
         (alpha, risk, float(delta), minimum_head(alpha, risk, delta=delta))
         for alpha in ALPHAS
         for risk in MAX_RISKS
-        for delta in DELTA_STOPS.tolist()
-        if as_decimal(risk) < 1 - as_decimal(delta)
+        for delta in map(as_decimal, deltas)
+        if as_decimal(risk) < 1 - delta
     ]
     table = pd.DataFrame(rows, columns=["alpha", "max_risk", "delta", "k_min"])
     table.to_csv(file, index=False, lineterminator="\n")

@@ -1,11 +1,12 @@
-"""The command line: ``leakviz check`` gives a verdict on a file, ``leakviz serve`` starts the app.
+"""The command line: ``leakviz check`` judges predictions, ``leakviz audit`` features, ``leakviz serve`` starts the app.
 
-The exit status of ``check`` can be used by a script or a CI job:
+The exit status of ``check`` and ``audit`` can be used by a script or a CI job:
 
 == ===========================================================================
-0  not shown: nothing in (p, y) shows a leak, which is not a proof of its absence
-1  leaky
-2  undetermined: the test cannot fire on these data
+0  not shown: the scores show no leak, which is not a proof of its absence; where
+   fit labels say that the designated class is in the fit set, the words say so
+1  leaky (check), or the fingerprint fires (audit)
+2  undetermined: the test cannot answer on these data
 3  unusable input: the file, an option or an answer; the reason is on stderr
 4  an error inside leakviz
 == ===========================================================================
@@ -28,18 +29,29 @@ import typer
 from tqdm import tqdm
 from typer.exceptions import TyperException
 
+from leakviz.battery.commands import app as battery_commands
 from leakviz.errors import InputError
 from leakviz.predictions import MAX_BYTES, Predictions, read_predictions
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from leakviz.blind import BlindTest
+    from leakviz.embeddings import Embeddings
 
 ROOT = Path(__file__).resolve().parents[1]
 STATUS = {"not shown": 0, "leaky": 1, "undetermined": 2}
-"""The exit status of each verdict."""
+"""The exit status of each verdict of ``check``."""
+
+AUDIT_STATUS = {"not shown": 0, "fires": 1, "undetermined": 2}
+"""The exit status of each verdict of ``audit``."""
 
 UNUSABLE = 3
 BROKEN = 4
+_ANSWERS = (
+    "p|y|positive|scale|missing|fold|delimiter|encoding|sheet|label|source|features|groups|"
+    "fit|id_test|ood_test|fit_labels|id_test_labels|role_column|label_column|overlap|regime"
+)
 _LARGE = 20_000_000  # bytes from which reading shows its progress
 
 app = typer.Typer(
@@ -50,6 +62,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(battery_commands, name="battery")
 
 
 @app.command()
@@ -100,6 +114,95 @@ def check(
     )
     typer.echo(_as_json(predictions, result) if as_json else _as_words(predictions, result))
     return STATUS[result.verdict]
+
+
+@app.command()
+def audit(
+    file: Annotated[
+        str | None,
+        typer.Argument(help=".npz, Parquet or netCDF-4. Without it, --fit and so on name .npy files."),
+    ] = None,
+    fit: Annotated[str | None, typer.Option(help="Array with the features of the fit rows.")] = None,
+    id_test: Annotated[str | None, typer.Option(help="Array with those of the ID test rows.")] = None,
+    ood_test: Annotated[str | None, typer.Option(help="Array with those of the OOD rows.")] = None,
+    fit_labels: Annotated[str | None, typer.Option(help="Array with the classes of the fit rows.")] = None,
+    id_test_labels: Annotated[
+        str | None, typer.Option(help="Array with the classes of the ID test rows.")
+    ] = None,
+    ood_class: Annotated[
+        list[str] | None, typer.Option(help="Class that the OOD rows were designated from. May be repeated.")
+    ] = None,
+    role_column: Annotated[str | None, typer.Option(help="Of Parquet: what each row is for.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Of Parquet: the classes.")] = None,
+    shrinkage: Annotated[
+        str, typer.Option(help="alpha: ledoit-wolf, or a number from 0 to 1.")
+    ] = "ledoit-wolf",
+    k: Annotated[int, typer.Option("--k", help="Which neighbour the kNN detector measures.")] = 50,
+    seeds: Annotated[str, typer.Option(help="Of the probe's splits, with commas between.")] = "0,1,2",
+    gate: Annotated[float, typer.Option(help="Oracle gate of the rule.")] = 0.95,
+    tau: Annotated[float, typer.Option(help="Cut on the best detector.")] = 0.65,
+    overlap: Annotated[str, typer.Option(help="refuse, or report, test rows that are fit rows.")] = "refuse",
+    out: Annotated[str | None, typer.Option(help="Save a battery (.nc) that the app opens.")] = None,
+    name: Annotated[str, typer.Option(help="What the battery calls the split.")] = "split",
+    regime: Annotated[str | None, typer.Option(help="For --out without labels: leak or clean-novel.")] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option(help="Limit for the file and what it unpacks to.", show_default="4000000000")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
+) -> int:
+    """Look for the leak fingerprint in features. Exit status: 0 not shown, 1 fires, 2 undetermined, 3 unusable."""
+    from leakviz.audit import audit_battery, audit_split
+    from leakviz.battery import save_battery
+    from leakviz.embeddings import MAX_BYTES as MOST
+    from leakviz.embeddings import read_embeddings
+    from leakviz.fingerprint import Rule
+
+    arrays = {
+        "fit": fit,
+        "id_test": id_test,
+        "ood_test": ood_test,
+        "fit_labels": fit_labels,
+        "id_test_labels": id_test_labels,
+    }
+    named: dict[str, Any] = {role: value for role, value in arrays.items() if value is not None}
+    if file is None and not named:
+        raise InputError(
+            "there is nothing to audit: give a file, or --fit, --id-test and --ood-test as .npy files."
+        )
+    rule, runs = Rule(gate=gate, tau=tau), _seeds(seeds)
+    if out is not None and (not out.endswith(".nc") or not Path(out).parent.is_dir()):
+        raise InputError(f"--out must be the name of a .nc file in a folder that exists, got {out!r}.")
+    with tqdm(desc="auditing", unit="", disable=None, delay=1, leave=False, bar_format="{l_bar}{bar}") as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        embeddings = read_embeddings(
+            named if file is None else file,
+            **({} if file is None else named),
+            ood_class=ood_class or None,
+            role_column=role_column,
+            label_column=label_column,
+            max_bytes=MOST if max_bytes is None else max_bytes,
+        )
+        if out is not None and regime is None and embeddings.ood_class is None:
+            raise InputError(
+                "--out needs --regime leak or --regime clean-novel, for no --ood-class and --fit-labels say it."
+            )
+        found = audit_split(
+            **embeddings.arguments(),
+            shrinkage=shrinkage,  # type: ignore[arg-type]  # text is read as a decimal
+            k=k,
+            seeds=runs,
+            rule=rule,
+            overlap=overlap,  # type: ignore[arg-type]  # checked there
+            progress=progress,
+        )
+    if out is not None:
+        save_battery(audit_battery(found, name=name, regime=regime), out)
+    typer.echo(_audit_json(embeddings, found) if as_json else _audit_words(embeddings, found, out))
+    return AUDIT_STATUS[found.attrs["verdict"]]
 
 
 @app.command()
@@ -164,8 +267,10 @@ def _status(run: Callable[[], Any]) -> int:
         return int(run() or 0)
     except InputError as error:
         typer.echo(f"leakviz: {error}", err=True)
-        if re.search(r"\b(p|y|positive|scale|missing|fold|delimiter|encoding|sheet)='", str(error)):
-            typer.echo("On the command line an answer such as name='value' is --name value.", err=True)
+        if re.search(rf"\b({_ANSWERS})='", str(error)):
+            typer.echo(
+                "On the command line an answer such as name='value' is --name value, with - for _.", err=True
+            )
         return UNUSABLE
     except TyperException as error:
         show = getattr(error, "show", None)
@@ -234,6 +339,63 @@ def _as_json(predictions: Predictions, result: BlindTest) -> str:
         "content_hash": predictions.content_hash,
         "verdict": result.verdict,
         "blind_test": json.loads(result.to_json()),
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def _seeds(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise InputError(f"--seeds must be whole numbers with commas between, such as 0,1,2, got {text!r}.")
+    return [int(part) for part in parts]
+
+
+def _audit_words(embeddings: Embeddings, found: xr.Dataset, out: str | None) -> str:
+    from leakviz.audit import explain
+
+    names = {
+        "oracle LDA": "oracle_lda",
+        "Mahalanobis": "maha",
+        "kNN": "knn",
+        "Mahalanobis, class excluded": "maha_excluded",
+        "kNN, class excluded": "knn_excluded",
+    }
+    lines = [f"{embeddings.name}: {found.attrs['verdict']}", ""]
+    lines += ["\n\n".join(textwrap.fill(part, 100) for part in explain(found).split("\n\n")), ""]
+    lines.append(f"{'AUROC':<28} {'mean':>6}  widest 95 % interval  by seed")
+    for shown, variable in names.items():
+        if variable in found:
+            low, high = float(found[f"{variable}_low"].min()), float(found[f"{variable}_high"].max())
+            seeds = " ".join(f"{value:.3f}" for value in found[variable].values)
+            lines.append(
+                f"{shown:<28} {float(found[variable].mean()):>6.3f}  {low:.3f} to {high:.3f}        {seeds}"
+            )
+    rows = ", ".join(
+        f"{getattr(embeddings, role).shape[0]:,} {role}" for role in ("fit", "id_test", "ood_test")
+    )
+    lines += ["", f"How the file was read ({rows} rows of {embeddings.fit.shape[1]:,} features):"]
+    lines += [f"- {sentence}" for sentence in embeddings.decided]
+    if out is not None:
+        lines += ["", f"Saved as a battery: {out}"]
+    return "\n".join(lines)
+
+
+def _audit_json(embeddings: Embeddings, found: xr.Dataset) -> str:
+    from leakviz.audit import explain
+
+    per_seed = {str(name): found[name].values.tolist() for name in found if found[name].dims == ("seed",)}
+    single = {str(name): found[name].item() for name in found if found[name].dims == ()}
+    answer = {
+        "file": embeddings.name,
+        "arrays": embeddings.arrays,
+        "decided": embeddings.decided,
+        "content_hash": embeddings.content_hash,
+        "verdict": found.attrs["verdict"],
+        "words": explain(found),
+        "seeds": found["seed"].values.tolist(),
+        **per_seed,
+        **single,
+        "facts": dict(found.attrs),
     }
     return json.dumps(answer, indent=2, ensure_ascii=False)
 

@@ -13,6 +13,29 @@ from leakviz.errors import InputError
 from leakviz.statistics import auroc, auroc_interval, wilson_interval
 
 GROUPS = ("leak", "clean-excl", "clean-novel far", "clean-novel near", "clean")
+RETRAINED = "clean-retrained"
+
+
+def groups(battery: xr.Dataset) -> tuple[str, ...]:
+    """Return the groups of settings that answers are broken down by.
+
+    Parameters
+    ----------
+    battery : xarray.Dataset
+        As `leakviz.load_battery` returns it.
+
+    Returns
+    -------
+    tuple of str
+        `GROUPS`, and "clean-retrained" where there are such settings.
+
+    Examples
+    --------
+    >>> from leakviz.battery import load_battery
+    >>> groups(load_battery("published"))
+    ('leak', 'clean-excl', 'clean-novel far', 'clean-novel near', 'clean')
+    """
+    return (*GROUPS, RETRAINED) if (battery["regime"] == RETRAINED).any() else GROUPS
 
 
 @dataclass(frozen=True)
@@ -111,8 +134,9 @@ def sweep_rule(battery: xr.Dataset, *, gates: ArrayLike, taus: ArrayLike) -> xr.
     -------
     xarray.Dataset
         Coordinates ``gate`` (G), ``tau`` (T), ``setting`` (S), and ``regime``
-        with the five values "leak", "clean-excl", "clean-novel far",
-        "clean-novel near" and "clean" (every clean setting). Variables:
+        with the values "leak", "clean-excl", "clean-novel far",
+        "clean-novel near" and "clean" (every clean setting), and
+        "clean-retrained" where there are such settings. Variables:
 
         ``fired``, ``error`` : bool (gate, tau, setting)
             The decision, and whether it is wrong: a leak that does not fire or
@@ -157,8 +181,8 @@ def sweep_rule(battery: xr.Dataset, *, gates: ArrayLike, taus: ArrayLike) -> xr.
     check_battery(battery)
     gate, tau = _stops(gates, "gates"), _stops(taus, "taus")
     oracle, unsup = _means(battery)
-    members = _members(battery)
-    leak = members[GROUPS.index("leak")]
+    members, names = _members(battery), groups(battery)
+    leak = members[names.index("leak")]
 
     passes = oracle >= gate[:, np.newaxis]  # (gate, setting)
     collapsed = unsup < tau[:, np.newaxis]  # (tau, setting)
@@ -166,11 +190,11 @@ def sweep_rule(battery: xr.Dataset, *, gates: ArrayLike, taus: ArrayLike) -> xr.
 
     n = members.sum(axis=1)
     fired_count = _counts(passes, collapsed, members)
-    correct = np.where(np.array(GROUPS) == "leak", fired_count, n - fired_count)
+    correct = np.where(np.array(names) == "leak", fired_count, n - fired_count)
     rate = np.divide(correct, n, out=np.full(correct.shape, np.nan), where=n > 0)
     low, high = wilson_interval(correct, n)
-    sensitivity = rate[..., GROUPS.index("leak")]
-    specificity = rate[..., GROUPS.index("clean")]
+    sensitivity = rate[..., names.index("leak")]
+    specificity = rate[..., names.index("clean")]
 
     scores = np.where(passes, 1 - unsup, 0.0)
     bounds = np.array([auroc_interval(row, leak) for row in scores])
@@ -194,7 +218,7 @@ def sweep_rule(battery: xr.Dataset, *, gates: ArrayLike, taus: ArrayLike) -> xr.
             "auroc_high": ("gate", bounds[:, 1]),
             "auroc_ungated": ((), auroc(1 - unsup, leak)),
         },
-        {"gate": gate, "tau": tau, "setting": battery["setting"].values, "regime": list(GROUPS)},
+        {"gate": gate, "tau": tau, "setting": battery["setting"].values, "regime": list(names)},
         {name: battery.attrs[name] for name in ("title", "source") if name in battery.attrs},
     )
 
@@ -254,8 +278,10 @@ def contrast(battery: xr.Dataset) -> pd.DataFrame:
         One row per complete pair, in the order of the leaked settings; columns
         ``pair``, ``id_dataset``, ``backbone``, ``ood``, ``leaked`` and
         ``excluded`` (best_unsup of the two, AUROC), ``difference`` (excluded
-        minus leaked), ``oracle_lda`` (of the leaked one). A pair whose partner
-        is not in the battery is left out.
+        minus leaked), ``oracle_lda`` (of the leaked one); and, where the battery
+        has settings retrained without the class, ``retrained`` (best_unsup, nan
+        where it was not made). A pair whose clean-excl partner is not in the
+        battery is left out.
 
     Raises
     ------
@@ -285,7 +311,9 @@ def contrast(battery: xr.Dataset) -> pd.DataFrame:
     excluded = table[table["regime"] == "clean-excl"].rename(columns={"unsup": "excluded"})
     pairs = leaked.merge(excluded[["pair", "excluded"]], on="pair", how="inner")
     pairs["difference"] = pairs["excluded"] - pairs["leaked"]
-    return pairs[[*names, "leaked", "excluded", "difference", "oracle_lda"]]
+    pairs = pairs[[*names, "leaked", "excluded", "difference", "oracle_lda"]]
+    retrained = table[table["regime"] == RETRAINED].rename(columns={"unsup": "retrained"})
+    return pairs if retrained.empty else pairs.merge(retrained[["pair", "retrained"]], on="pair", how="left")
 
 
 def _means(battery: xr.Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -304,10 +332,12 @@ def _mean_over_seeds(variable: xr.DataArray) -> NDArray[np.float64]:
 
 
 def _members(battery: xr.Dataset) -> NDArray[np.bool_]:
-    """Return which settings (columns) belong to which of GROUPS (rows)."""
+    """Return which settings (columns) belong to which of `groups` (rows)."""
     regime, distance = battery["regime"].values, battery["distance"].values
     leak, novel = regime == "leak", regime == "clean-novel"
     rows = [leak, regime == "clean-excl", novel & (distance == "far"), novel & (distance == "near"), ~leak]
+    if RETRAINED in groups(battery):
+        rows.append(regime == RETRAINED)
     return np.array(rows, dtype=bool)
 
 

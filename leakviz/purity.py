@@ -29,6 +29,8 @@ from leakviz.errors import InputError
 #: Distinct purities e/k stay distinct in float64 up to this many rows.
 MOST_ROWS = 2**26
 
+_PART = 8_192
+
 #: The rank from which `head_bound_ranked` looks at heads.
 BOUND_FROM = 50
 
@@ -163,6 +165,11 @@ class RankedPredictions:
         return self.events / self.n
 
     @property
+    def constant(self) -> bool:
+        """Whether all predictions are the same, so that nothing is ranked."""
+        return bool(self.keys[0] >> 1 == self.keys[-1] >> 1)
+
+    @property
     def block_p(self) -> NDArray[np.float64]:
         """The prediction that each block's members share."""
         return (self.keys[self.n - self.block_end] >> 1).view(np.float64)
@@ -184,7 +191,7 @@ class RankedPredictions:
     @cached_property
     def head_records(self) -> NDArray[np.int64]:
         """Blocks whose purity no later block reaches: where the spike can lie, for any delta."""
-        return _unreached_later(self.block_cum / self.block_end)
+        return _unreached_later(self.block_cum, self.block_end)
 
     @cached_property
     def best_records(self) -> NDArray[np.int64]:
@@ -193,15 +200,16 @@ class RankedPredictions:
         return (
             self.head_records
             if np.array_equal(peak, self.block_end)
-            else _unreached_later(self.block_cum / peak)
+            else _unreached_later(self.block_cum, peak)
         )
 
     @cached_property
     def low_records(self) -> NDArray[np.int64]:
         """Blocks after which the purity falls below all that was seen before."""
-        lowest = self.block_cum / np.maximum(self.next_start, 1)
-        before = np.concatenate(([np.inf], np.minimum.accumulate(lowest)[:-1]))[: lowest.size]
-        return np.flatnonzero(lowest < before)
+        lowest = self.block_cum / self.next_start
+        falls = np.ones(lowest.size, dtype=bool)
+        np.less(lowest[1:], np.minimum.accumulate(lowest)[:-1], out=falls[1:])
+        return np.flatnonzero(falls)
 
     def cut_at_or_above(self, k: int) -> int:
         """Return the largest rank <= k at which a threshold can cut (0 if there is none)."""
@@ -251,6 +259,17 @@ class RankedPredictions:
         return self.n - first, np.where(first > 0, self.events - events_below, self.events)
 
 
+def parts(rows: int) -> list[slice]:
+    """Cut so many rows into parts that stay in the processor's cache; BLAS starts no threads for them.
+
+    Examples
+    --------
+    >>> parts(10_000)
+    [slice(0, 8192, None), slice(8192, 10000, None)]
+    """
+    return [slice(start, min(start + _PART, rows)) for start in range(0, rows, _PART)]
+
+
 def rank_predictions(p: ArrayLike, y: ArrayLike, *, name: str = "p") -> RankedPredictions:
     """Sort predictions once, so that questions about their head cost next to nothing.
 
@@ -290,31 +309,34 @@ def rank_predictions(p: ArrayLike, y: ArrayLike, *, name: str = "p") -> RankedPr
     2
     """
     risks, outcomes = check_predictions(p, y, name=name)
-    words = risks + 0.0  # a copy, and -0.0 becomes 0
-    keys = words.view(np.int64)
+    n = risks.size
+    framed = np.empty(n + 2, dtype=np.int64)  # a word at either end that is no prediction's
+    framed[[0, -1]] = -1
+    keys = framed[1:-1]
+    floats = keys.view(np.float64)
+    np.add(risks, 0.0, out=floats)  # -0.0 becomes 0
     keys <<= 1
     keys |= outcomes
-    words.sort()
+    floats.sort()
 
-    n = keys.size
-    rows = np.flatnonzero((keys & 1).astype(bool))  # of events, ascending in p
-    events = rows.size
-    scores = keys[rows] >> 1
-    is_first = np.append(True, scores[1:] != scores[:-1])[:events]
-    first = np.flatnonzero(is_first)  # the first event of each block that holds one
-    scores = scores[first]
-    low = rows[first]
-    below = keys[low - 1]
-    below >>= 1
-    tied = (low > 0) & (below == scores)  # with non-events, which come first in a block
-    del below, is_first
+    # Of each block that holds an event, from the top: its last event, its first, and whether non-events tie.
+    starts, ends, ties = [], [], []
+    for part in reversed(parts(n)):
+        words = framed[part.start : part.stop + 2]
+        here, differs = words[1:-1], words[1:] != words[:-1]
+        is_event = (here.astype(np.int8) & 1).view(bool)
+        last = np.flatnonzero(is_event & differs[1:])[::-1]
+        first = last if differs.all() else np.flatnonzero(is_event & differs[:-1])[::-1]
+        starts.append((n - 1 - part.start - last).astype(np.int32))
+        ends.append((n - part.start - first).astype(np.int32))
+        ties.append((here - 1 == words[:-2])[first])  # non-events come first in a block
+    block_start, block_end, tied = map(np.concatenate, (starts, ends, ties))
+    del starts, ends, ties
+    block_cum = np.cumsum(block_end - block_start, dtype=np.int32)
+    events = int(block_cum[-1]) if block_cum.size else 0
     if tied.any():
-        low[tied] = np.searchsorted(keys, scores[tied] << 1, side="left")
-    block_end = (n - low)[::-1].astype(np.int32)
-    del low, scores  # here memory is at its peak
-    last = np.append(first[1:], events)[: first.size] - 1
-    block_start = (n - 1 - rows[last])[::-1].astype(np.int32)  # the last event ends its block
-    block_cum = (events - first)[::-1].astype(np.int32)
+        score = keys[n - block_end[tied]] - 1
+        block_end[tied] = n - np.searchsorted(keys, score, side="left")
 
     arrays = {"keys": keys, "block_start": block_start, "block_end": block_end, "block_cum": block_cum}
     for array in arrays.values():
@@ -742,50 +764,59 @@ def head_bound_ranked(
     >>> bound.k, bound.events, round(bound.risk, 4), round(0.05 ** (1 / 60), 4)
     (60, 60, 0.9513, 0.9513)
     """
+    return head_bounds_ranked(ranked, level=level, whole_scan=(whole_scan,))[0]
+
+
+def head_bounds_ranked(
+    ranked: RankedPredictions, *, level: object = "0.95", whole_scan: tuple[bool, ...] = (False, True)
+) -> tuple[HeadBound | None, ...]:
+    """As `head_bound_ranked`, for several answers to whether the whole scan is allowed for."""
     confidence = as_decimal(level, name="level")
     if not 0 < confidence < 1:
         raise InputError(f"level must be above 0 and below 1, got {level!r}")
     if ranked.n < BOUND_FROM:
-        return None
+        return (None,) * len(whole_scan)
     first = ranked.cut_at_or_below(BOUND_FROM)
+    first_events = ranked.events_above(first)
     from_here = int(np.searchsorted(ranked.block_end, np.int32(first), side="right"))
-    k = np.append(np.int32(first), ranked.block_end[from_here:])
-    events = np.append(ranked.events_above(first).astype(np.int32), ranked.block_cum[from_here:])
-    purity = events / k
+    end, cum = ranked.block_end[from_here:], ranked.block_cum[from_here:]
+    records = ranked.head_records[np.searchsorted(ranked.head_records, from_here) :] - from_here
 
-    def alpha(heads: NDArray[np.int64]) -> NDArray[np.float64]:
-        shared = (BOUND_FROM - 1) / (k[heads] * (k[heads] - 1.0)) if whole_scan else np.ones(heads.size)
-        return float(1 - confidence) * shared
+    def heads(blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return records and events of the first head and of those that end with these blocks."""
+        return np.append(first, end[blocks]), np.append(first_events, cum[blocks])
 
-    def most_promising(heads: NDArray[np.int64]) -> int:
-        """Return the head whose approximate bound (Wilson's) is the largest."""
-        share, size, z2 = purity[heads], k[heads], ndtri(alpha(heads)) ** 2
-        half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * size)) / size)
-        return int(heads[np.argmax((share + z2 / (2 * size) - half) / (1 + z2 / size))])
+    def bound(whole: bool) -> HeadBound:
+        def alpha(k: NDArray[np.int64]) -> NDArray[np.float64]:
+            shared = (BOUND_FROM - 1) / (k * (k - 1.0)) if whole else np.ones(k.size)
+            return float(1 - confidence) * shared
 
-    def exact(head: int) -> float:
-        size, hits = int(k[head]), int(events[head])
-        return float(betaincinv(hits, size - hits + 1, alpha(np.array([head]))[0])) if hits else 0.0
+        def most_promising(k: NDArray[np.int64], events: NDArray[np.int64]) -> HeadBound:
+            """Return the head whose approximate bound (Wilson's) is the largest, with its exact bound."""
+            share, z2 = events / k, ndtri(alpha(k)) ** 2
+            half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * k)) / k)
+            at = int(np.argmax((share + z2 / (2 * k) - half) / (1 + z2 / k)))
+            size, hits = int(k[at]), int(events[at])
+            risk = float(betaincinv(hits, size - hits + 1, alpha(k[at : at + 1])[0])) if hits else 0.0
+            return HeadBound(risk=risk, k=size, events=hits)
 
-    # Start from the best of some heads that no later one outdoes, then ask all that can still win.
-    records = ranked.head_records[np.searchsorted(ranked.head_records, from_here) :] - from_here + 1
-    some = np.unique(np.geomspace(1, max(records.size, 1), 200).astype(np.int64)) - 1
-    best = most_promising(np.append(0, records[some[: records.size]]))
-    risk = exact(best)
-    while True:
-        rivals = np.flatnonzero(purity > risk)
-        z2 = ndtri(alpha(rivals)) ** 2
-        rivals = rivals[2 * k[rivals] * (purity[rivals] - risk) ** 2 > z2 * risk * (1 - risk)]
-        tail = betainc(events[rivals], k[rivals] - events[rivals] + 1, risk)
-        rivals = rivals[(tail < alpha(rivals)) & (rivals != best)]
-        if rivals.size == 0:
-            break
-        rival = most_promising(rivals)
-        higher = exact(rival)
-        if higher <= risk:
-            break
-        best, risk = rival, higher
-    return HeadBound(risk=risk, k=int(k[best]), events=int(events[best]))
+        # Start from the best of some heads that no later one outdoes, then ask all that can still win.
+        some = np.unique(np.geomspace(1, max(records.size, 1), 200).astype(np.int64)) - 1
+        best = most_promising(*heads(records[some[: records.size]]))
+        while True:
+            risk = best.risk
+            k, events = heads(np.flatnonzero(cum / end > risk))
+            wins = 2 * k * np.maximum(events / k - risk, 0) ** 2 > ndtri(alpha(k)) ** 2 * risk * (1 - risk)
+            k, events = k[wins], events[wins]
+            wins = (betainc(events, k - events + 1, risk) < alpha(k)) & (k != best.k)
+            if not wins.any():
+                return best
+            rival = most_promising(k[wins], events[wins])
+            if rival.risk <= risk:
+                return best
+            best = rival
+
+    return tuple(map(bound, whole_scan))
 
 
 class BreadthCurve:
@@ -883,9 +914,12 @@ def _refuse(bad: NDArray[np.bool_], values: NDArray, name: str, problem: str, to
         )
 
 
-def _unreached_later(purity: NDArray[np.float64]) -> NDArray[np.int64]:
-    later = np.concatenate((np.maximum.accumulate(purity[::-1])[::-1][1:], [-1.0]))[: purity.size]
-    return np.flatnonzero(purity > later)
+def _unreached_later(events: NDArray[np.int32], k: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the positions whose purity, events / k, no later one reaches."""
+    purity = events / k
+    unreached = np.ones(purity.size, dtype=bool)
+    np.greater(purity[:-1], np.maximum.accumulate(purity[::-1])[::-1][1:], out=unreached[:-1])
+    return np.flatnonzero(unreached)
 
 
 def _last_passing(records: NDArray[np.int64], passes: Callable[[int], bool]) -> int:

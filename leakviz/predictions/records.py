@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-Role = Literal["p", "y", "positive", "scale", "missing"]
+Role = Literal["p", "y", "positive", "scale", "missing", "label", "source"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Question:
 
     Attributes
     ----------
-    role : {"p", "y", "positive", "scale", "missing"}
-        The argument of `read_predictions` that answers it.
+    role : {"p", "y", "positive", "scale", "missing", "label", "source"}
+        The argument of `read_predictions`, or of `leakviz.read_sources`, that answers it.
     text : str
         The question, with counts and first rows of the whole file. Plain text, never HTML.
     options : tuple of Option

@@ -79,7 +79,14 @@ class Source:
     head: bytes = field(default=b"", repr=False)
 
 
-def open_source(file: Any, name: str | None, max_bytes: int) -> Source:
+def open_source(
+    file: Any,
+    name: str | None,
+    max_bytes: int,
+    *,
+    what: str = "predictions",
+    slimmer: str = "Keep only the columns for p and y, save it as Parquet",
+) -> Source:
     """Take a path, bytes or a binary file object, and refuse what is missing, empty or too large."""
     if isinstance(file, (bytes, bytearray, memoryview)):
         data = bytes(file)
@@ -90,7 +97,7 @@ def open_source(file: Any, name: str | None, max_bytes: int) -> Source:
         if not path.exists():
             raise InputError(f"there is no file {quoted(path)}. Check the path and the working directory.")
         if not path.is_file():
-            raise InputError(f"{quoted(path)} is not a file. Name one file of predictions.")
+            raise InputError(f"{quoted(path)} is not a file. Name one file of {what}.")
         source = Source(shown, path.stat().st_size, lambda: path.open("rb"))
     elif hasattr(file, "read") and hasattr(file, "seek"):
         if isinstance(file, io.TextIOBase):
@@ -113,7 +120,7 @@ def open_source(file: Any, name: str | None, max_bytes: int) -> Source:
     if source.size > max_bytes:
         raise InputError(
             f"{quoted(source.name)} has {source.size:,} bytes, more than the limit of {max_bytes:,}. "
-            "Keep only the columns for p and y, save it as Parquet, or raise max_bytes."
+            f"{slimmer}, or raise max_bytes."
         )
     try:
         with source.open() as stream:

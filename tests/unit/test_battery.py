@@ -213,6 +213,34 @@ def test_schema_looks_at_every_seed():
         check_battery(small().assign(maha=seeds))
 
 
+def test_a_pair_may_have_a_third_partner_that_was_retrained():
+    three = small(
+        setting=["P_a", "N_excl_a", "N_retrain_a"],
+        regime=["leak", "clean-excl", "clean-retrained"],
+        distance=["", "", ""],
+        ood=["seven"] * 3,
+        pair=["a", "a", "a"],
+    )
+    check_battery(three)
+    check_battery(three.isel(setting=[2]))  # a subset is a battery
+    twice = three.assign_coords(regime=("setting", ["leak", "clean-retrained", "clean-retrained"]))
+    with pytest.raises(InputError, match=r"pair is used twice .* at most one clean-retrained row"):
+        check_battery(twice)
+
+
+def test_further_variables_are_looked_at_in_every_dim():
+    values = np.full((3, 2, 4), 0.5)
+    battery = small().assign(maha_by_alpha=(("setting", "covariance", "alpha"), values))
+    check_battery(battery)
+    check_battery(battery.isel(setting=[]))
+    values[1, 1, 3] = np.nan
+    told = r"maha_by_alpha is missing or outside .* in 1 of 3 .* row 1 .* has 'nan'"
+    with pytest.raises(InputError, match=told):
+        check_battery(small().assign(maha_by_alpha=(("setting", "covariance", "alpha"), values)))
+    with pytest.raises(InputError, match="lof must have the dim 'setting'"):
+        check_battery(small().assign(lof=("seed", [0.5])))
+
+
 # Files
 
 
@@ -220,6 +248,15 @@ def test_a_saved_battery_comes_back_identical(published, tmp_path):
     save_battery(published, tmp_path / "copy.nc")
     assert load_battery(tmp_path / "copy.nc").identical(published)
     assert [path.name for path in tmp_path.iterdir()] == ["copy.nc"]
+
+
+def test_text_of_any_dim_comes_back_as_text(tmp_path):
+    battery = small().assign_coords(space=("setting", ["embedding"] * 3), covariance=["one-class", "tied"])
+    save_battery(battery, tmp_path / "text.nc")
+    back = load_battery(tmp_path / "text.nc")
+    assert back.covariance.dtype.kind == back.space.dtype.kind == "U"
+    save_battery(back, tmp_path / "again.nc")
+    assert load_battery(tmp_path / "again.nc").identical(back)
 
 
 def test_seeds_and_extra_variables_survive(tmp_path):
@@ -327,7 +364,7 @@ def test_a_broken_csv_says_what_is_wrong(lines, message, tmp_path):
 
 
 def test_names_that_lead_nowhere(tmp_path):
-    with pytest.raises(InputError, match=r"name must be 'published' or the path"):
+    with pytest.raises(InputError, match=r"name must be 'published', 'computed', .* or the path"):
         load_battery("publishd")
     with pytest.raises(InputError, match="there is no file"):
         load_battery(tmp_path / "absent.nc")

@@ -122,6 +122,22 @@ def test_one_class_is_undetermined(value):
     assert BlindTest.from_json(result.to_json()) == result
 
 
+@pytest.mark.parametrize("events", [40, 300, 980])  # the last beyond 1 - delta: any order would be "pure"
+def test_predictions_that_are_all_the_same_are_undetermined(events):
+    y = np.arange(1000) < events
+    result = blind_test(np.full(1000, 0.3), y, c_max="0.4")
+    assert (result.verdict, result.trigger, result.c_statistic) == ("undetermined", None, 0.5)
+    reason = "every record has the same prediction" if events >= 50 else "with 40 events, fewer than k_min 50"
+    assert f"Undetermined: {reason}" in result.explain()
+    assert "unrounded" not in result.explain()
+    table = sweep_blind(rank_predictions(np.full(1000, 0.3), y))
+    assert (table.verdict == VERDICTS.index("undetermined")).all()
+    assert (table.trigger == 0).all()
+    one = np.full(1000, 0.3)
+    one[0] = 0.31  # a single record that is told apart: now there is a ranking
+    assert blind_test(one, np.arange(1000) < 300).verdict == "not shown"
+
+
 def test_ties_hide_the_head():
     p = np.r_[np.full(120, 0.9), np.linspace(0.5, 0.1, 400)]
     y = np.r_[np.ones(80), np.zeros(40), np.ones(20), np.zeros(380)]
@@ -137,7 +153,10 @@ def test_false_certification_stands_beside_the_naive_formula():
     assert result.false_certification["0.9"] == pytest.approx(0.188, abs=5e-4)
     assert result.naive_certification["0.9"] == pytest.approx(0.00515, abs=1e-5)
     assert set(result.false_certification) == {"0.9", "0.8", "0.5"}
-    assert "0.188; the formula M^k_min promises 0.005" in blind_test(*pure_head(60)).explain()
+    said = blind_test(*pure_head(60)).explain()
+    assert "0.188; the formula M^k_min promises 0.005" in said
+    assert "the chance that 50 records of risk 0.9 all have the event" in said
+    assert "the chance that" not in blind_test(*pure_head(60), delta=0).explain()
 
 
 def test_m_star_in_result_and_words():
@@ -386,6 +405,6 @@ def test_options_move_without_a_pass_over_the_rows(monkeypatch):
     ranked = rank_predictions(p, y)
     assert blind_test_ranked(ranked) == blind_test(p, y)
     expected = blind_test(p, y, k_min=9, c_max="0.8", delta="0.3")
-    for name in ("dispersion_ranked", "concordance_ranked", "head_bound_ranked"):
+    for name in ("dispersion_ranked", "concordance_ranked", "head_bounds_ranked"):
         monkeypatch.setattr(f"leakviz.blind.{name}", None)
     assert blind_test_ranked(ranked, k_min=9, c_max="0.8", delta="0.3") == expected

