@@ -10,6 +10,9 @@ The exit status of ``check`` and ``audit`` can be used by a script or a CI job:
 3  unusable input: the file, an option or an answer; the reason is on stderr
 4  an error inside leakviz
 == ===========================================================================
+
+``leakviz lodo`` ends with 0 when it has an answer (a gap is no verdict), with 3 or 4 as above, and with 130 when
+it is stopped with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from typer.exceptions import TyperException
 
 from leakviz.battery.commands import app as battery_commands
 from leakviz.errors import InputError
+from leakviz.lodo.command import lodo_command
 from leakviz.predictions import MAX_BYTES, Predictions, read_predictions
 
 if TYPE_CHECKING:
@@ -203,6 +207,9 @@ def audit(
         save_battery(audit_battery(found, name=name, regime=regime), out)
     typer.echo(_audit_json(embeddings, found) if as_json else _audit_words(embeddings, found, out))
     return AUDIT_STATUS[found.attrs["verdict"]]
+
+
+app.command("lodo")(lodo_command)
 
 
 @app.command()
