@@ -9,15 +9,28 @@ from urllib.parse import parse_qs
 
 import panel as pn
 
-from dashboards import calibration, fingerprint, predictions, purity, server, theme
+from dashboards import (
+    audit,
+    calibration,
+    embeddings,
+    fingerprint,
+    predictions,
+    purity,
+    server,
+    theme,
+    whitening,
+)
 from dashboards.shelf import Shelf
 from dashboards.shell import HEAD_SCRIPT, Shell
 
 # name in the URL: (title in the navigation, how the page is made from a query string and a shelf)
 PAGES: dict[str, tuple[str, Callable[[str, Shelf], Any]]] = {
     "fingerprint": (fingerprint.TITLE, fingerprint.FingerprintPage),
+    "whitening": (whitening.TITLE, whitening.WhiteningPage),
+    "audit": (audit.TITLE, audit.AuditPage),
     "purity": (purity.TITLE, purity.PurityPage),
     "calibration": (calibration.TITLE, calibration.CalibrationPage),
+    "embeddings": (embeddings.TITLE, embeddings.EmbeddingsPage),
     "predictions": (predictions.TITLE, predictions.PredictionsPage),
 }
 FIRST = "fingerprint"

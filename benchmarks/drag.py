@@ -1,17 +1,16 @@
 """From the hand to the pixels: the app's page against the same page written with `pn.bind`.
 
-    python benchmarks/drag.py [--check]
+    python benchmarks/drag.py [--page fingerprint|purity|calibration|whitening|audit] [--check]
 
 Serves ``app.py`` and ``bound.py``, opens both in one Chromium and measures them in turn, so that
-noise on the machine hits both alike.
+noise on the machine hits both alike. The purity and the calibration page show 500,000 simulated rows.
 
 Key press: from the trusted keydown (`event.timeStamp`) to the end of the last rendering step that
 changed something outside the slider: a canvas has other pixels (their hash differs), or text or SVG
 has changed. Everything is timed by the page's own clock; the cost of hashing comes after the stamp.
 
 Drag: real mouse events, 60 a second, each a stop or more further; counted between the first and the
-last move, before the release. `--check` fails when issue 2's requirements are not met, which are
-for an idle machine.
+last move, before the release. `--check` fails when a requirement is not met; they are for an idle machine.
 """
 
 from __future__ import annotations
@@ -30,7 +29,20 @@ from first_paint import start_server
 from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).resolve().parent
-SLIDERS = ("oracle gate", "tau")
+ROWS = "n=500000"
+# Of each page: its sliders, the query at which it is measured, and the link to press there, if any.
+PAGES = {
+    "fingerprint": (("oracle gate", "tau"), "?page=fingerprint", ""),
+    "computed": (("alpha", "tau"), "?page=fingerprint&battery=computed", ""),
+    "purity": (("delta", "k_min"), f"?page=purity&first=arm:miscalibrated&beside=none&{ROWS}", ""),
+    "calibration": (
+        ("bins", "threshold from", "threshold to"),
+        f"?page=purity&first=arm:miscalibrated&beside=none&{ROWS}",
+        "Calibration",
+    ),
+    "whitening": (("alpha",), "?page=whitening", ""),
+    "audit": (("oracle gate", "tau"), "?page=audit", ""),
+}
 # ms without a change or a message, after which a step is over; the server draws one figure after the other.
 QUIET = {"app": 300, "bound": 1500}
 
@@ -110,12 +122,16 @@ PROBE = r"""(() => {
   const frame = () => { if (B.on) { if (covered() < 0.98 * B.area) B.blank++; raf(frame) } }
   B.watch = (on) => { B.on = on; B.area ??= covered(); if (on) raf(frame) }
   const all = function* (root) { for (const e of root.querySelectorAll("*")) { yield e; if (e.shadowRoot) yield* all(e.shadowRoot) } }
-  B.find = (label) => { // a range input with a label, or the handle of Bokeh's slider
+  B.seen = (label) => { for (const [e] of B.handles(label)) if (e.getClientRects().length) return true; return false }
+  B.handles = function* (label) { // a range input with a label, or the handle of Bokeh's slider, and its widget
     for (const e of all(document)) {
       const root = e.getRootNode()
-      if (e.type === "range" && e.getAttribute("aria-label") === label) [B.handle, B.widget] = [e, e.closest(".slider")]
-      if (e.role === "slider" && root.textContent.includes(label + ":")) [B.handle, B.widget] = [e, root.host]
+      if (e.type === "range" && e.getAttribute("aria-label") === label) yield [e, e.closest(".slider")]
+      if (e.role === "slider" && root.textContent.includes(label + ":")) yield [e, root.host]
     }
+  }
+  B.find = (label) => {
+    for (const pair of B.handles(label)) [B.handle, B.widget] = pair
     const track = B.handle.closest(".noUi-target") ?? B.handle
     track.scrollIntoView({block: "center"})
     const t = track.getBoundingClientRect(), h = B.handle.getBoundingClientRect(), {value, min, max} = B.handle
@@ -134,21 +150,37 @@ PROBE = r"""(() => {
 })()"""
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return free.getsockname()[1]
+
+
 class Page:
     """One of the two pages, open in the browser."""
 
-    def __init__(self, browser: Browser, url: str):
-        self.quiet = QUIET[url.rsplit("/", 1)[1]]
+    def __init__(self, browser: Browser, script: str, url: str, sliders: tuple[str, ...], press: str):
+        self.quiet = QUIET[script]
         self.page = browser.new_context(viewport={"width": 1280, "height": 720}).new_page()
+        self.page.set_default_timeout(120_000)
         self.page.add_init_script(PROBE)
         self.page.goto(url)
-        self.page.wait_for_function(
-            "document.querySelector('main *') && Bokeh.documents.every(d => d.is_idle)"
-        )
-        self.settle(quiet=2000)
-        self.steps: dict[str, list[tuple[float, float]]] = {slider: [] for slider in SLIDERS}
+        self.wait(sliders[0] if not press else "")
+        if press:
+            self.page.get_by_role("link", name=press).click()
+            self.wait(sliders[0])
+        self.steps: dict[str, list[tuple[float, float]]] = {slider: [] for slider in sliders}
         self.drags: dict[str, dict[str, float]] = {}
         self.missed = self.fresh = self.blank = 0
+
+    def wait(self, slider: str) -> None:
+        """Wait until the page stands: a slider is there, if one is named, and nothing changes any more."""
+        self.page.wait_for_function(
+            "(slider) => document.querySelector('main *') && Bokeh.documents.every((d) => d.is_idle)"
+            " && (!slider || __drag.seen(slider))",
+            arg=slider,
+        )
+        self.settle(quiet=5000)
 
     def settle(self, quiet: int = 0, changed: bool = False) -> bool:
         return self.page.evaluate("([q, c]) => __drag.settled(q, c)", [quiet or self.quiet, changed])
@@ -160,6 +192,18 @@ class Page:
         )
         what(slider)
         self.page.evaluate("__drag.watch(false)")
+
+    def away_from_the_end(self, slider: str) -> tuple[str, str]:
+        """Return the key that has most stops before it, then the other one: no press may find none."""
+        up = self.page.evaluate(
+            """(label) => {
+              __drag.find(label)
+              const {value, min, max} = __drag.handle
+              return 2 * value < Number(min) + Number(max)
+            }""",
+            slider,
+        )
+        return ("ArrowRight", "ArrowLeft") if up else ("ArrowLeft", "ArrowRight")
 
     def seen(self) -> dict[str, list]:
         """Return what happened since the probe was armed."""
@@ -225,7 +269,7 @@ def report(app: Page, bound: Page) -> list[str]:
             failures.append(what)
 
     print(f"{'':14}{'key press to pixels, ms':>26}{'':8}{'drag':>8}")
-    for slider in SLIDERS:
+    for slider in app.steps:
         p50, p95 = {}, {}
         for name, page in (("app", app), ("bound", bound)):
             first, done = np.array(page.steps[slider]).T
@@ -255,29 +299,34 @@ def report(app: Page, bound: Page) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--page", choices=list(PAGES), default="fingerprint")
     parser.add_argument("--check", action="store_true", help="fail when a requirement is not met")
     parser.add_argument("--steps", type=int, default=40, help="key presses per slider and page, in tens")
     parser.add_argument("--seconds", type=float, default=4.0, help="length of a drag")
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     args = parser.parse_args()
+    sliders, query, press = PAGES[args.page]
     servers = []
     try:
-        urls = []
+        urls = {}
         for script in (HERE.parent / "app.py", HERE / "bound.py"):
-            with socket.socket() as free:
-                free.bind(("localhost", 0))
-                port = free.getsockname()[1]
+            port = free_port()
             servers.append(start_server(port, script))
-            urls.append(f"http://localhost:{port}/{script.stem}")
+            asked = query if script.stem == "app" else f"?page={args.page}&{query.partition('&')[2]}"
+            urls["app" if script.stem == "app" else "bound"] = f"http://localhost:{port}/{script.stem}{asked}"
         load = os.getloadavg()[0]
         with sync_playwright() as p:
             browser = p.chromium.launch(executable_path=args.chromium, args=["--no-sandbox", "--disable-gpu"])
-            pages = [Page(browser, url) for url in urls]
-            for slider in SLIDERS:
+            pages = [
+                Page(browser, script, url, sliders, press if script == "app" else "")
+                for script, url in urls.items()
+            ]
+            for slider in sliders:
+                keys = pages[0].away_from_the_end(slider)
                 for page in pages:
-                    page.measure(slider, partial(page.press, key="ArrowLeft", times=3, record=False))
+                    page.measure(slider, partial(page.press, key=keys[0], times=3, record=False))
                 for block in range(args.steps // 10):
-                    key = ("ArrowLeft", "ArrowRight")[block % 2]
+                    key = keys[block % 2]
                     for page in pages:
                         page.measure(slider, partial(page.press, key=key, times=10))
                 for page in pages:

@@ -24,13 +24,12 @@ from scipy.special import betaincinv
 
 import leakviz
 from dashboards import theme
-from dashboards.cards import card, downloads
+from dashboards.cards import card, downloads, helped
 from dashboards.figures import calibration as figures
 from dashboards.figures.calibration import FITS, METHODS, SCALES, signed
 from dashboards.live import Attribute, Column, Live, Slider, words
 from dashboards.markup import markup
-from dashboards.shelf import SIMULATED, ArmSettings, Shelf, Vector, simulated
-from dashboards.state import PageState
+from dashboards.shelf import OWN, SIMULATED, ArmSettings, Shelf, Vector, VectorState, simulated
 from dashboards.stencil import figure_pane
 from leakviz.blind import concordance_ranked
 from leakviz.calibration import (
@@ -91,7 +90,7 @@ _BETA = [("beta", float(a), float(b)) for a in figures.BETA_A for b in figures.B
 _WEIGHTS: list[Any] = [*_UNIFORM, *_BETA]
 
 
-class CalibrationState(PageState):
+class CalibrationState(VectorState):
     """What a link to this page carries."""
 
     vector: Any = param.Selector(default=DEFAULT, objects=[DEFAULT], label="predictions")
@@ -109,6 +108,7 @@ class CalibrationState(PageState):
     a = param.Number(START["a"], label="beta a")
     b = param.Number(START["b"], label="beta b")
 
+    chooses = ("vector",)
     stops = {
         "bins": figures.BINS,
         "low": figures.ENDS,
@@ -168,16 +168,25 @@ _LATER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="calibration")
 _LOCK = threading.Lock()
 
 
+def has_folds(vector: Vector) -> bool:
+    """Return whether a vector can be recalibrated on other rows than it is shown on."""
+    return vector.folds is not None or not vector.name.startswith(OWN)
+
+
 def folds_of(vector: Vector) -> np.ndarray | None:
-    """Return a fold for each row; simulated records are independent, so any five parts will do."""
-    if vector.folds is None and vector.name.startswith(SIMULATED):
-        return np.arange(vector.p.size) % 5
+    """Return a fold for each row.
+
+    Shipped vectors come without the folds that they were predicted in, and simulated ones have none: their
+    rows are independent, so random fifths do. A user's rows may belong together, so nothing is made up there.
+    """
+    if vector.folds is None and has_folds(vector):
+        return np.random.default_rng(0).permutation(vector.p.size) % 5
     return vector.folds
 
 
 def keys_of(vector: Vector) -> list[Key]:
     """Return the recalibrations that differ for a vector."""
-    fits = FITS if folds_of(vector) is not None else ("same",)
+    fits = FITS if has_folds(vector) else ("same",)
     return [("none", "same"), *((m, f) for m in METHODS[1:] for f in fits)]
 
 
@@ -536,7 +545,7 @@ def _switch_texts(vector: Vector) -> dict[str, Any]:
     """Return what does not depend on the data: words, and what is seen at which stop."""
     ends = [[figures.threshold_range(low, high) for high in figures.ENDS] for low in figures.ENDS]
     off = np.array(["on", "off"], dtype=object)
-    crossed = folds_of(vector) is not None
+    crossed = has_folds(vector)
     central = [
         [betaincinv(a, b, [0.025, 0.975]) for b in figures.BETA_B.tolist()] for a in figures.BETA_A.tolist()
     ]
@@ -558,10 +567,19 @@ def _switch_texts(vector: Vector) -> dict[str, Any]:
         "see_fitted": ("method", np.array(["off", "on", "on"], dtype=object)),
         "see_folds": ((), "on" if crossed else "off"),
         "fitted_says": ((), told),
+        "folds_say": ((), _folds_say(vector)),
         "scale_says": ("scale", np.array(["net benefit", "net benefit / prevalence"], dtype=object)),
         "title_says": ((), vector.title),
         "source_says": ((), f"{vector.title}: {vector.source}; {records(vector.ranked.n)}."),
     }
+
+
+def _folds_say(vector: Vector) -> str:
+    if vector.folds is not None:
+        return "which rows it learns from; folds: those of the file, default"
+    if has_folds(vector):
+        return "which rows it learns from, default the same; folds: random fifths, seed 0"
+    return ""
 
 
 _HAND_CSS = theme.css(
@@ -576,6 +594,7 @@ _HAND_CSS = theme.css(
 .pick { display: inline-flex; gap: 6px }
 """
 )
+_MENU_CSS = ":host { width: 300px; max-width: 100% }"
 _QUIET_CSS = theme.css(
     """
 .quiet { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 12.5px; color: $muted; align-items: center }
@@ -595,21 +614,14 @@ th { white-space: normal }
 .under { margin-top: 6px }
 .m { min-width: 118px }
 h2 { margin-bottom: 4px }
-@media (max-width: 420px) { .right { display: none } }
+.ideal { display: none; font-size: 12px; color: $muted }
+@media (max-width: 420px) { .right { display: none } .ideal { display: block } }
 """
 )
 _TWO_CSS = theme.css(
     """
 :host { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 26px 40px; align-items: start }
 @media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
-"""
-)
-_SELECT_CSS = theme.css(
-    """
-:host { flex: 0 1 auto }
-label { font: 13px/1.4 $font; color: $muted }
-select.bk-input, select { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; color-scheme: var(--lv-scheme, light); max-width: 100% }
-select:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
 """
 )
 
@@ -654,6 +666,7 @@ class CalibrationPage(pn.viewable.Viewer):
         self.shelf = shelf or Shelf()
         own = [v.name for v in reversed(self.shelf.own)]
         self.state = CalibrationState()
+        self.state.shelf = self.shelf
         self.state.param["vector"].objects = self.shelf.names()
         self.told = self.state.read(query)
         if own and "vector=" not in query:
@@ -675,7 +688,7 @@ class CalibrationPage(pn.viewable.Viewer):
     @property
     def subject(self) -> str:
         """What data the page shows."""
-        return f"{self.vector.title}, {records(self.vector.ranked.n)}"
+        return self.vector.title
 
     @property
     def vector(self) -> Vector:
@@ -965,9 +978,10 @@ class CalibrationPage(pn.viewable.Viewer):
         fits = "".join(live.button("fit", i, label) for i, label in enumerate(FITTED.values()))
         return (
             '<div class="hand"><div role="group" aria-label="recalibration">'
-            f"<span>recalibrate</span>{methods}</div>"
+            f'<span>recalibrate</span>{methods}<span class="help">p before it is shown, default as given</span></div>'
             f'<div role="group" aria-label="fitted on" {live.attrs(class_="see_fitted")}>{live.text("fitted_says")}'
-            f'<span class="pick"><span {live.attrs(class_="see_folds")}><span class="pick">{fits}</span></span></span></div></div>'
+            f'<span class="pick"><span {live.attrs(class_="see_folds")}><span class="pick">{fits}</span></span></span>'
+            f'<span class="help">{live.text("folds_say")}</span></div></div>'
         )
 
     def _choose(self) -> pn.Row:
@@ -975,18 +989,18 @@ class CalibrationPage(pn.viewable.Viewer):
             label="predictions",
             options=self._titles(),
             value=self.state.vector,
-            width=300,
             margin=0,
-            stylesheets=[_SELECT_CSS],
+            sizing_mode="stretch_width",
+            stylesheets=[theme.FIELD_CSS],
         )
         self._menu.link(self.state, value="vector", bidirectional=True)
         return pn.Row(
-            self._menu,
-            markup(self.live.reset(), sizing_mode=None),
+            helped(self._menu, "p and y that are shown, default the miscalibrated arm", css=_MENU_CSS),
+            markup(self.live.reset(), sizing_mode=None, styles={"margin-top": "18px"}),
             margin=0,
             sizing_mode=None,
             stylesheets=[
-                ":host { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: flex-end; width: auto }"
+                ":host { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: flex-start; width: auto }"
             ],
         )
 
@@ -1011,7 +1025,7 @@ class CalibrationPage(pn.viewable.Viewer):
         kinds = "".join(live.button("strategy", i, s) for i, s in enumerate(("equal size", "equal width")))
         zooms = "".join(live.button("zoom", i, label) for i, label in enumerate(ZOOM.values()))
         body = card(
-            "Reliability",
+            figures.TITLES["reliability"],
             self._pane("reliability", hooks),
             "Dots: bins with Wilson 95 % bars. Line: isotonic regression (CORP). Grey: where that line would lie, "
             "19 times out of 20, if the risks were calibrated. Below 0: records, log scale. "
@@ -1022,8 +1036,9 @@ class CalibrationPage(pn.viewable.Viewer):
         body.insert(
             1,
             markup(
-                f'<div class="quiet"><div role="group" aria-label="kind of bins">bins of {kinds}</div>'
-                f'<div role="group" aria-label="axes">axes {zooms}</div></div>',
+                f'<div class="quiet"><div role="group" aria-label="kind of bins">bins of {kinds}'
+                '<span class="help">default equal size</span></div>'
+                f'<div role="group" aria-label="axes">axes {zooms}<span class="help">default the first</span></div></div>',
                 css=_QUIET_CSS,
             ),
         )
@@ -1033,9 +1048,10 @@ class CalibrationPage(pn.viewable.Viewer):
         t = self.live.text
         rows = []
         for key, label, right in ESTIMATES:
+            ideal = f'<span class="ideal">{right} if calibrated</span>' if right else ""
             sub = ' class="sub"' if key in ("miscalibration", "discrimination", "uncertainty") else ""
             rows.append(
-                f'<tr{sub}><th scope="row">{label}</th><td class="n">{t(f"est_{key}")}</td>'
+                f'<tr{sub}><th scope="row">{label}{ideal}</th><td class="n">{t(f"est_{key}")}</td>'
                 f'<td class="n m">{t(f"int_{key}")}</td><td class="right">{right}</td></tr>'
             )
         rows.append(
@@ -1053,7 +1069,7 @@ class CalibrationPage(pn.viewable.Viewer):
         )
 
     def _dispersion(self) -> pn.Column:
-        live, t = self.live, self.live.text
+        live = self.live
         hooks: dict[str, list] = {
             **{
                 f"{name}_{weight}": [live.tag(f"{name}_{weight}", "source")]
@@ -1063,14 +1079,20 @@ class CalibrationPage(pn.viewable.Viewer):
             **{f"{name}_labels": [live.tag(f"{name}_labels", "source")] for name in ("arm", "own")},
         }
         return card(
-            "Dispersion |z|",
+            figures.TITLES["dispersion"],
             self._pane("dispersion", hooks),
+            self._dispersion_says(),
+            links=self._links("dispersion", (130, 90)),
+            height=300,
+        )
+
+    def _dispersion_says(self) -> str:
+        t = self.live.text
+        return (
             "z · effective records. Circle: unit weight (Spiegelhalter). Square: the paper’s uniform weight. Hollow: "
             "refused, fewer than 30 effective records carry it. Dotted: 1.96. This vector: "
             f"{t('z_unit')} ({t('z_unit_of')}), uniform {t('z_uniform')} ({t('z_uniform_of')}). {t('contradicted')} "
-            f"Arms: simulated as in {PAPER}, section 6.",
-            links=self._links("dispersion", (130, 90)),
-            height=300,
+            f"Arms: simulated as in {PAPER}, section 6."
         )
 
     def _benefit(self) -> pn.Column:
@@ -1083,7 +1105,7 @@ class CalibrationPage(pn.viewable.Viewer):
         }
         scales = "".join(live.button("scale", i, label) for i, label in enumerate(SCALE.values()))
         body = card(
-            "Net benefit",
+            figures.TITLES["benefit"],
             self._pane("benefit", hooks),
             f"Thresholds {t('range_says')}. Solid: this vector. Dashed, vermilion: as given. Dashed: treat all. Dotted: "
             f"treat none. Standardised: divided by the prevalence, so that 1 is the best. {PAPER}, section 2.",
@@ -1093,15 +1115,46 @@ class CalibrationPage(pn.viewable.Viewer):
         body.insert(
             1,
             markup(
-                f'<div class="quiet"><div role="group" aria-label="net benefit">{scales}</div></div>',
+                f'<div class="quiet"><div role="group" aria-label="net benefit">{scales}'
+                '<span class="help">default per record</span></div></div>',
                 css=_QUIET_CSS,
             ),
         )
         return body
 
     def _expected(self) -> pn.Column:
-        live, t = self.live, self.live.text
+        live = self.live
         etas = "".join(live.button("eta", i, label) for i, label in enumerate(ETA.values()))
+        hooks: dict[str, list] = {
+            "weight": [live.tag("weight", "source")],
+            "figure": [live.tag("weight_frame", "x_range")],
+        }
+        body = card(
+            figures.TITLES["weight"],
+            self._pane("weight", hooks),
+            "The weight η of thresholds, relative to its largest value, over the thresholds on the left. Uniform η is "
+            "as wide as the range; beta keeps its weight outside the range too. Treating none has 0.",
+            links=self._links("weight", (130, 50)),
+            height=120,
+        )
+        body.insert(
+            1,
+            markup(
+                f'<div class="quiet"><div role="group" aria-label="weight eta">η {etas}'
+                '<span class="help">density of thresholds, default uniform</span></div>'
+                f"<div {live.attrs(class_='see_beta')}>a {live.menu('a', 'beta a')} b {live.menu('b', 'beta b')}"
+                '<span class="help">of beta(a, b), default 2 and 20</span></div></div>',
+                css=_QUIET_CSS,
+            ),
+        )
+        body.insert(
+            2,
+            markup(self._expected_rows(), css=_TABLE_CSS),
+        )
+        return body
+
+    def _expected_rows(self) -> str:
+        live, t = self.live, self.live.text
         rows = []
         for eta, what, where in (
             ("uniform", "thresholds", "range_says"),
@@ -1114,34 +1167,7 @@ class CalibrationPage(pn.viewable.Viewer):
                 f'<td class="n m">{t(f"{eta}_interval")}</td></tr>'
                 f'<tr {see}><th scope="row">of treating all</th><td class="n">{t(f"{eta}_all")}</td><td></td></tr>'
             )
-        hooks: dict[str, list] = {
-            "weight": [live.tag("weight", "source")],
-            "figure": [live.tag("weight_frame", "x_range")],
-        }
-        body = card(
-            "Expected net benefit",
-            self._pane("weight", hooks),
-            "The weight η of thresholds, relative to its largest value, over the thresholds on the left. Uniform η is "
-            "as wide as the range; beta keeps its weight outside the range too. Treating none has 0.",
-            links=self._links("weight", (130, 50)),
-            height=120,
-        )
-        body.insert(
-            1,
-            markup(
-                f'<div class="quiet"><div role="group" aria-label="weight eta">η {etas}</div>'
-                f"<div {live.attrs(class_='see_beta')}>a {live.menu('a', 'beta a')} b {live.menu('b', 'beta b')}</div></div>",
-                css=_QUIET_CSS,
-            ),
-        )
-        body.insert(
-            2,
-            markup(
-                f'<table aria-label="expected net benefit, with 95 % interval">{"".join(rows)}</table>',
-                css=_TABLE_CSS,
-            ),
-        )
-        return body
+        return f'<table aria-label="expected net benefit, with 95 % interval">{"".join(rows)}</table>'
 
     def _cautions(self) -> pn.pane.HTML:
         return markup(

@@ -70,6 +70,26 @@ def downloads(
     ]
 
 
+def helped(widget: pn.viewable.Viewable, words: str, *, css: str = "") -> pn.Column:
+    """Put one line of help below a menu or a field: what it stands for, and its default.
+
+    Parameters
+    ----------
+    widget : Viewable
+    words : str
+        Plain words, HTML.
+    css : str
+        A style sheet for the two together.
+    """
+    return pn.Column(
+        widget,
+        markup(f'<p class="help">{words}</p>'),
+        sizing_mode="stretch_width",
+        margin=0,
+        stylesheets=[":host { min-width: 0 }", css],
+    )
+
+
 def card(
     title: str,
     figure: pn.viewable.Viewable,

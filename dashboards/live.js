@@ -37,7 +37,12 @@ class Table { // one per Bokeh model; the sliders of all its views move together
 
   load() {
     Object.assign(this, parse(this.data.table), JSON.parse(this.data.wiring))
-    this.state = this.told()
+    // What the hand has moved and not yet told stays; where Python has moved, it goes there.
+    const told = this.told()
+    this.state = Object.fromEntries(Object.keys(told).map((dim) =>
+      [dim, this.agreed?.[dim] === told[dim] ? this.state[dim] : told[dim]]))
+    this.agreed = told
+    for (const [dim, stops] of Object.entries(this.values)) this.state[dim] = Math.min(this.state[dim], stops.length - 1)
     this.applied = new Map() // target -> number of the row it shows
   }
 
@@ -61,6 +66,10 @@ class Table { // one per Bokeh model; the sliders of all its views move together
 
   row(name, number) {
     const v = this.variables[name]
+    if (v.bits) {
+      const start = number * Math.ceil(v.width / 8)
+      return Uint8Array.from({length: v.width}, (_, i) => v.rows[start + (i >> 3)] >> (i & 7) & 1)
+    }
     const row = v.rows.subarray(number * v.width, (number + 1) * v.width)
     return v.text ? Array.from(row, (code) => this.pool[code]) : row
   }
@@ -123,6 +132,7 @@ class Table { // one per Bokeh model; the sliders of all its views move together
       if (s !== this.state[dim]) { this.state[dim] = s; moved = true }
     }
     if (moved) this.show()
+    if (moved) for (const t of tables) if (t.leader === this.id && t.document === this.document) t.move(stops)
     return moved
   }
 
@@ -189,7 +199,7 @@ class Table { // one per Bokeh model; the sliders of all its views move together
 
   release(delay = 0) { // keys repeat: they are told once, when they rest
     clearTimeout(this.timer)
-    const tell = () => { this.data.state = {...this.state} }
+    const tell = () => { this.agreed = {...this.state}; this.data.state = {...this.state} }
     delay ? this.timer = setTimeout(tell, delay) : tell()
   }
 
@@ -243,13 +253,14 @@ class Table { // one per Bokeh model; the sliders of all its views move together
     }
   }
 
-  selected() {
+  selected(target) {
     if (this.busy) return
     if (this.stale()) this.look()
-    const stops = {}
-    for (const grip of this.grips) {
-      if (grip.kind !== "select") continue
-      stops[grip.dim] ??= 0
+    const stops = {}, tapped = this.grips.find((grip) => grip.kind === "select" && grip.target === target)
+    const among = this.grips.filter((grip) => grip.kind === "select" && grip.figure === tapped?.figure)
+    for (const grip of among) {
+      // A figure that lost what was selected because another figure's point was: that is no hand on this one.
+      if (among.some(({dim, stops}) => dim === grip.dim && stops.includes(this.state[dim]))) stops[grip.dim] ??= 0
       for (const source of this.by_tag.get(grip.target) ?? []) {
         const i = source.selected.indices[0]
         if (i !== undefined) stops[grip.dim] = grip.stops[i]
@@ -269,6 +280,7 @@ function table_of(model) {
     model.data.properties.table.change.connect(() => { table.load(); table.by_tag = null; table.show(true) })
     model.data.properties.state.change.connect(() => {
       const state = table.told()
+      table.agreed = {...state}
       if (Object.keys(state).some((dim) => state[dim] !== table.state[dim])) { table.state = state; table.show() }
     })
   }
@@ -302,7 +314,8 @@ if (!globalThis.__leakviz_live) { // once per window: everything that bubbles up
     for (const t of by_id(id)) if (t.document === detail.document) t.tapped(target, detail.x, detail.y)
   })
   document.addEventListener("leakviz:select", ({detail}) => {
-    for (const t of by_id(detail.tag.split("/")[0])) if (t.document === detail.document) t.selected()
+    const [id, target] = detail.tag.split("/")
+    for (const t of by_id(id)) if (t.document === detail.document) t.selected(target)
   })
 }
 
@@ -317,26 +330,36 @@ class Strip { // the sliders of one view
       return node
     }
     const strip = make("div", {class: "strip", role: "group", "aria-label": "sliders"})
-    table.sliders.forEach(({dim, label, help, marks}, i) => {
+    table.sliders.forEach(({dim, label, help}, i) => {
       const id = `${table.id}-${i}`
       const output = make("output", {for: id})
-      const input = make("input", {id, type: "range", min: 0, max: table.values[dim].length - 1, step: 1,
+      const input = make("input", {id, type: "range", min: 0, step: 1,
         "aria-label": label, "aria-describedby": `${id}-help`})
       let pointer = false
       input.addEventListener("pointerdown", () => { pointer = true })
       input.addEventListener("input", () => table.move({[dim]: Number(input.value)}))
       input.addEventListener("change", () => { table.release(pointer ? 0 : 300); pointer = false })
-      const ticks = make("div", {class: "marks", "aria-hidden": "true"}, ...marks.map(([stop, what]) =>
-        make("i", {title: what, style: `left: ${100 * stop / Math.max(1, table.values[dim].length - 1)}%`})))
+      const ticks = make("div", {class: "marks", "aria-hidden": "true"})
       strip.append(make("div", {class: "slider"},
         make("label", {for: id}, label + " ", output), input, ticks, make("p", {id: `${id}-help`}, help)))
-      this.parts.set(dim, {input, output})
+      this.parts.set(dim, {input, output, ticks})
     })
+    this.make = make
     el.append(strip)
     this.follow(table)
   }
 
+  mark(table) { // how many stops there are, and what is marked: another table may have others
+    this.sliders = table.sliders
+    for (const {dim, marks} of table.sliders) {
+      const {input, ticks} = this.parts.get(dim), last = Math.max(1, table.values[dim].length - 1)
+      input.max = table.values[dim].length - 1
+      ticks.replaceChildren(...marks.map(([stop, what]) => this.make("i", {title: what, style: `left: ${100 * stop / last}%`})))
+    }
+  }
+
   follow(table) {
+    if (this.sliders !== table.sliders) this.mark(table)
     for (const [dim, {input, output}] of this.parts) {
       const stop = table.state[dim], label = table.labels[dim][stop]
       if (Number(input.value) !== stop) input.value = stop

@@ -32,7 +32,7 @@ import struct
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -114,11 +114,15 @@ class Tap:
 
 @dataclass(frozen=True)
 class Select:
-    """Selecting point i of the source tagged `target` moves `dim` to ``stops[i]``; none to 0."""
+    """Selecting point i of the source tagged `target` moves `dim` to ``stops[i]``; none to 0.
+
+    Sources of one figure, among which one tap selects and unselects, share a `figure`.
+    """
 
     target: str
     dim: str
     stops: tuple[int, ...]
+    figure: str = ""
 
 
 Grip = Edge | Tap | Select
@@ -250,6 +254,9 @@ def encode(answers: xr.Dataset, walked: Sequence[str], follows: Sequence[str] = 
         packed = pack(variable, [*walked, *follows])
         kind = {"b": "u1", "u": "u4", "i": "i4"}.get(packed.rows.dtype.kind, "f8")
         kind = "f4" if packed.rows.dtype == np.float32 else kind
+        rows, bits = packed.rows, packed.rows.dtype.kind == "b" and packed.rows.shape[1] > 8
+        if bits:  # true and false of many points, over many stops: eight to a byte
+            rows = np.packbits(rows, axis=1, bitorder="little")
         if kind in ("u4", "i4") and (packed.rows != packed.rows.astype(kind)).any():
             kind = "f8"  # whole numbers that are too long
         few = len(packed.rows)
@@ -258,9 +265,10 @@ def encode(answers: xr.Dataset, walked: Sequence[str], follows: Sequence[str] = 
             "shape": packed.shape,
             "width": packed.rows.shape[1],
             "index": place(packed.number, "u1" if few <= 2**8 else "u2" if few <= 2**16 else "u4"),
-            "rows": place(packed.rows, kind),
+            "rows": place(rows, kind),
             "text": text,
             "bool": packed.rows.dtype.kind == "b",
+            "bits": bits,
         }
     values = {dim: answers[dim].values.tolist() for dim in walked}
     head = json.dumps(
@@ -309,6 +317,9 @@ class Live(JSComponent):
         Dimension to the texts of its stops; by default names, and numbers with three decimals.
     follows : mapping, optional
         Dimension that nobody moves to the variable that holds the number of its stop.
+    leader : Live, optional
+        Another table of the page: where the hand moves one of its dimensions that is also here, by the
+        same stops, this one moves along in the browser. In Python, whoever made both moves both.
 
     Attributes
     ----------
@@ -336,6 +347,7 @@ class Live(JSComponent):
         start: Mapping[str, Any],
         labels: Mapping[str, Sequence[str]] | None = None,
         follows: Mapping[str, str] | None = None,
+        leader: Live | None = None,
         **params: Any,
     ):
         self.key = "live" + uuid.uuid4().hex[:8]
@@ -345,6 +357,7 @@ class Live(JSComponent):
         self.grips = tuple(grips)
         self.walked = tuple(start)
         self.follows = dict(follows or {})
+        self.leader = leader.key if leader else ""
         self.answers = answers
         self.starts = {dim: stop_of(answers, dim, value) for dim, value in start.items()}
         self.labels = {
@@ -352,11 +365,15 @@ class Live(JSComponent):
             or [str(v) if isinstance(v, str) else f"{v:.3f}" for v in answers[dim].values]
             for dim in self.walked
         }
+        table = _encode_once(answers, self.walked, tuple(self.follows))
+        super().__init__(table=table, wiring=self._wiring(), state=dict(self.starts), **params)
+
+    def _wiring(self) -> str:
         kind = {Edge: "edge", Tap: "tap", Select: "select"}
         wiring = {
             "id": self.key,
             "sliders": [
-                {**vars(s), "marks": [[stop_of(answers, s.dim, v), label] for v, label in s.marks]}
+                {**vars(s), "marks": [[stop_of(self.answers, s.dim, v), label] for v, label in s.marks]}
                 for s in self.sliders
             ],
             "columns": self.columns,
@@ -365,19 +382,34 @@ class Live(JSComponent):
             "starts": self.starts,
             "labels": self.labels,
             "follows": self.follows,
+            "leader": self.leader,
         }
-        table = _encode_once(answers, self.walked, tuple(self.follows))
-        super().__init__(table=table, wiring=json.dumps(wiring), state=dict(self.starts), **params)
+        return json.dumps(wiring)
 
-    def update_answers(self, answers: xr.Dataset) -> None:
+    def update_answers(
+        self,
+        answers: xr.Dataset,
+        *,
+        start: Mapping[str, Any] | None = None,
+        labels: Mapping[str, Sequence[str]] | None = None,
+        marks: Mapping[str, Sequence[tuple[float, str]]] | None = None,
+    ) -> None:
         """Replace the table (another battery, another filter); the stops stay where they are.
 
         Parameters
         ----------
         answers : xarray.Dataset
-            The same variables over the same walked stops.
+            The same variables over the same walked dimensions. Where a dimension has other stops
+            than before, its labels belong to them; `go` says where it then stands.
+        start, labels, marks : mapping, optional
+            For dimensions whose stops are others: where they start, what the stops are called, and
+            what is marked on the track.
         """
         self.answers = answers
+        self.starts |= {dim: stop_of(answers, dim, value) for dim, value in (start or {}).items()}
+        self.labels |= {dim: list(texts) for dim, texts in (labels or {}).items()}
+        self.sliders = tuple(replace(s, marks=tuple((marks or {}).get(s.dim, s.marks))) for s in self.sliders)
+        self.wiring = self._wiring()  # first: the browser reads both when the table comes
         self.table = _encode_once(answers, self.walked, tuple(self.follows))
 
     def go(self, **values: Any) -> None:

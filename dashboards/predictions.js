@@ -40,7 +40,7 @@ export function render({model, view, el}) {
     shown.set(place, text)
     const active = el.getRootNode().activeElement
     const focused = active && place.contains(active) ? active.dataset.key : null
-    place.replaceChildren(...(value == null ? [] : [draw(value)].flat()))
+    place.replaceChildren(...(value == null ? [] : [draw(value)].flat().filter(Boolean)))
     if (focused) {
       const named = (key) => place.querySelector(`[data-key="${CSS.escape(key)}"]:not(:disabled)`)
       const next = named(focused) ?? named(focused.split("/")[0] + "/") ?? place.querySelector("[tabindex], input, select, button")
@@ -157,8 +157,9 @@ export function render({model, view, el}) {
     fields(questions, file?.questions ?? [], question)
     fields(rest, file?.rest ?? [], menu)
     heading.hidden = !file?.rest.length
-    fill(act, file ? {ready: file.ready, words: file.words, used: file.used} : null, ({ready, words}) => [
-      button("use", "Use these predictions", {do: "use"}, {class: "primary", disabled: !ready}),
+    heading.textContent = file?.questions.length ? "How the rest is read" : "How it is read"
+    fill(act, file ? {ready: file.ready, words: file.words, used: file.used} : null, ({ready, words, used}) => [
+      used ? null : button("use", "Use these predictions", {do: "use"}, {class: "primary", disabled: !ready}),
       button("close", "Put the file away", {do: "close"}, {class: "framed"}),
       make("p", {class: "small", role: "status"}, words),
     ])

@@ -17,18 +17,23 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import panel as pn
 import param
+import xarray as xr
 from panel.custom import JSComponent
 
-from dashboards import theme
+from dashboards import purity, theme
+from dashboards.cards import card, downloads
+from dashboards.figures.purity import TITLE as TITLE_OF_CURVE
+from dashboards.figures.purity import purity_curves
+from dashboards.live import Live
 from dashboards.markup import markup
 from dashboards.shelf import OWN, Shelf, Vector
 from dashboards.state import PageState
+from dashboards.stencil import figure_pane
 from dashboards.upload import Upload, megabytes
 from leakviz import BlindTest, InputError, inspect_predictions, rank_predictions
 from leakviz.blind import blind_test_ranked
@@ -187,6 +192,71 @@ class Sheet(JSComponent):
             self._said({key: str(value) for key, value in data.items()})
 
 
+class Look:
+    """The purity curve of the vector that was just brought, in a figure that is there before it comes.
+
+    No slider moves it, so its table has one stop, which Python writes into the figure.
+    """
+
+    def __init__(self, shelf: Shelf):
+        self.shelf = shelf
+        self.vector: Vector | None = None
+        self.test: BlindTest | None = None
+        columns, attributes = purity.curves_wiring(slots=[0])  # beside it there is none
+        self.live = Live(
+            purity.curves_at_start(None, shelf.get),
+            sliders=[],
+            columns=columns,
+            attributes=attributes,
+            start={},
+        )
+        pane = figure_pane(
+            ("predictions", "purity"),
+            self.live,
+            lambda: self.draw("bokeh", purity.curves_hooks(self.live)),
+            sizing_mode="stretch_both",
+            margin=0,
+        )
+        self.figure = pane.object
+        self.card = card(
+            TITLE_OF_CURVE,
+            pane,
+            "A curve that is inside the shaded "
+            "box at a cut convicts. The mark with its number is the end of the pure head; dotted, level: the base "
+            f"rate. {purity.SOURCE}, sections 2 to 4.",
+            links=downloads("purity", self.draw, self.data),
+            height=360,
+        )
+        self.whose = markup("")
+        self.card.insert(1, self.whose)
+        self.card.visible = False
+
+    def draw(self, backend: str, hooks: dict | None = None) -> Any:
+        """Return the figure as a HoloViews element."""
+        title = self.vector.title if self.vector else None
+        return purity_curves(self.live.at(), titles=[title, None, None], hooks=hooks, backend=backend)
+
+    def data(self) -> Any:
+        """Return the numbers behind the figure."""
+        assert self.vector is not None  # the links are there when these are
+        assert self.test is not None
+        return purity.curves_data(self.vector, self.test)
+
+    def show(self, vector: Vector, test: BlindTest, answers: xr.Dataset) -> None:
+        """Write a vector's curve into the figure."""
+        self.vector, self.test = vector, test
+        size = f"{test.n:,} records, {test.events:,} events"
+        self.whose.object = f'<p class="small">{html.escape(vector.title)}, {size}</p>'
+        self.live.update_answers(answers)
+        self.live.apply(self.figure)
+        self.card.visible = True
+
+    def hide(self) -> None:
+        """Hide the figure; there is no vector to be seen."""
+        self.vector = self.test = None
+        self.card.visible = False
+
+
 class _Stopped(Exception):
     """The user does not want the work any more."""
 
@@ -234,7 +304,7 @@ class PredictionsPage(pn.viewable.Viewer):
     >>> [question.role for question in page.found.questions]
     ['positive']
     >>> page.answer("positive", "case")
-    >>> page.use()
+    >>> page.use()  # where nothing is asked, a file is used at once
     >>> page.shelf.own[0].title, page.results[page.shelf.own[0].name].verdict
     ('preds.csv', 'undetermined')
     """
@@ -250,6 +320,7 @@ class PredictionsPage(pn.viewable.Viewer):
         self.alerts: list[str] = []
         self.results: dict[str, BlindTest] = {}
         self.used = ""
+        self._held = ""  # what the shelf holds of this file: read another way, it takes that place
         self._unread: Inspection | None = None  # as found, with no answers
         self._asked: dict[str, Question] = {}
         self._known: dict[str, str] = {}  # the answers that `found` has taken in
@@ -270,6 +341,7 @@ class PredictionsPage(pn.viewable.Viewer):
             margin=0,
         )
         self.sheet = Sheet(self._heard, sizing_mode="stretch_width", margin=0)
+        self.look = Look(self.shelf)
         self.shelf.param.watch(lambda *_: self._show(), "own")
         self._show()
         if pn.state.curdoc and pn.state.curdoc.session_context:
@@ -286,6 +358,7 @@ class PredictionsPage(pn.viewable.Viewer):
         self._root = pn.Column(
             self.heading,
             self.upload,
+            self.look.card,
             self.sheet,
             sizing_mode="stretch_width",
             margin=0,
@@ -334,18 +407,20 @@ class PredictionsPage(pn.viewable.Viewer):
             self._start_answering()
 
     def use(self) -> None:
-        """Put the predictions on the shelf and test them."""
-        found = self.found
-        if found is None or found.questions or found.problem or self.used or self._job or self._behind:
-            return
-        self._job = Job(f"Ranking {found.n:,} rows of {found.name}", found.name)
-        self._go(self._use, self._job, found)
+        """Put the predictions on the shelf and test them.
+
+        A file that leaves nothing open is used as soon as it is read; where something was asked, this
+        waits for the user. Read another way later, it is tested anew and takes its own place on the shelf.
+        """
+        if self._usable() and not self._job:
+            self._go(self._use, self._begin_use())
 
     def close(self) -> None:
         """Put the file away; the shelf keeps what was put there."""
         self.stop()
         self._let_go()
         self._set(None, None)
+        self.look.hide()
         self.alerts = []
         self._show()
 
@@ -358,6 +433,8 @@ class PredictionsPage(pn.viewable.Viewer):
         """Take a vector off the shelf and forget it."""
         if name == self.used:
             self._set(None, None)
+        if self.look.vector and name == self.look.vector.name:
+            self.look.hide()
         self.results.pop(name, None)
         self.shelf.remove(name)
 
@@ -450,6 +527,10 @@ class PredictionsPage(pn.viewable.Viewer):
         self._job = Job(f"Reading {name}", name)
         self._go(self._read, self._job, file, name, options)
 
+    def _usable(self) -> bool:
+        found = self.found
+        return not (found is None or found.questions or found.problem or self.used or self._behind)
+
     async def _read(self, job: Job, file: Any, name: str, options: dict[str, str]) -> None:
         async def read() -> None:
             found = await self._in_thread(
@@ -457,6 +538,8 @@ class PredictionsPage(pn.viewable.Viewer):
                 lambda: inspect_predictions(file, name=name, progress=job.progress, **options),  # type: ignore[arg-type]
             )
             self._set(found, found)
+            if found.questions:
+                self.look.hide()  # they come first; a file that cannot be used leaves the last curve where it is
 
         wrong = await self._attempt(job, read())
         role = next((r for r in AGAIN if wrong and (f"{r}=" in wrong or r in options)), None)
@@ -466,7 +549,10 @@ class PredictionsPage(pn.viewable.Viewer):
             self._again = None
             if isinstance(file, io.BytesIO):
                 file.close()
-        self._finish(wrong)
+        if not wrong and self._usable():
+            await self._use(self._begin_use())
+        else:
+            self._finish(wrong)
 
     def _start_answering(self) -> None:
         self._behind = False
@@ -485,23 +571,58 @@ class PredictionsPage(pn.viewable.Viewer):
         wrong = await self._attempt(job, answer())
         if wrong and self._unread is base and not self._behind:
             self.said = dict(self._known)
-        self._finish(wrong)
+        if not wrong and self._held and self._usable():
+            await self._use(self._begin_use())
+        else:
+            self._finish(wrong)
 
-    async def _use(self, job: Job, found: Inspection) -> None:
+    def _begin_use(self) -> tuple[Job, Inspection]:
+        found = self.found
+        assert found is not None
+        self._job = Job(f"Ranking {found.n:,} rows of {found.name}", found.name)
+        return self._job, found
+
+    async def _use(self, begun: tuple[Job, Inspection]) -> None:
+        job, found = begun
+        others = {v.name: v.title for v in self.shelf.own if v.name != self._held}
+        told = threading.Event()
+
         async def use() -> None:
-            vector, result = await self._in_thread(job, lambda: judge(found))
-            vector = _renamed(vector, {own.title for own in self.shelf.own if own.name != vector.name})
+            vector, result, answers = await self._in_thread(job, lambda: judge(found, self.shelf, others))
             self.results[vector.name] = result
-            self.used = vector.name
+
+            def tell() -> None:
+                with pn.io.hold():
+                    self.used = vector.name
+                    self.look.show(vector, result, answers)
+                    self._show()
+                    self.upload.work()
+                told.set()
+
+            self._in_document(tell)
+            # The verdict first: other pages take their time with a new vector.
+            while not (told.is_set() or job.stopped.is_set()):
+                await asyncio.sleep(0.01)
+            held, self._held = self._held, vector.name
             with pn.io.hold():
-                self.upload.work()
-                self.shelf.add(vector)
+                self.shelf.add(vector, instead_of=held)
+            if held != vector.name:
+                self.results.pop(held, None)
 
         self._finish(await self._attempt(job, use()))
+
+    def _in_document(self, change: Callable[[], None]) -> None:
+        """Call a function that changes Bokeh's models: in a session, when it is the document's turn."""
+        document = pn.state.curdoc
+        if document and document.session_context:
+            document.add_next_tick_callback(change)
+        else:
+            change()
 
     def _set(self, unread: Inspection | None, found: Inspection | None) -> None:
         if unread is not self._unread:
             self.said, self._known, self._asked, self._behind = {}, {}, {}, False
+            self._held = ""
         self._unread, self.found = unread, found
         self.used = ""
         if found is not None:
@@ -594,7 +715,7 @@ class PredictionsPage(pn.viewable.Viewer):
         elif many:
             words = f"{many} {'question is' if many == 1 else 'questions are'} open."
         elif self.used:
-            words = "They are on your shelf."
+            words = "They are used as below, and on your shelf. Change how they are read, and they are tested anew."
         else:
             words = "Puts them on your shelf, tests them, and lets every page show them."
         fields = [self._field(found, role) for role in ROLES]
@@ -642,30 +763,37 @@ class PredictionsPage(pn.viewable.Viewer):
         }
 
 
-def judge(found: Inspection) -> tuple[Vector, BlindTest]:
-    """Read predictions, sort them once and test them."""
+def judge(found: Inspection, shelf: Shelf, others: dict[str, str]) -> tuple[Vector, BlindTest, xr.Dataset]:
+    """Read predictions, sort them once, test them, and answer what the figure asks.
+
+    `others` are names and titles of the vectors beside it, so that no two have one title.
+    """
     read = found.read()
     ranked = rank_predictions(read.p, read.y)
     columns = ", ".join(f"{role} is column {quoted(column)}" for role, column in read.columns.items())
+    name = OWN + read.content_hash[:12]
     vector = Vector(
-        name=OWN + read.content_hash[:12],
-        title=_short(read.name, 60),
+        name=name,
+        title=_untaken(_short(read.name, 60), {title for other, title in others.items() if other != name}),
         source=f"your file {quoted(read.name)}: {columns}; SHA-256 of the numbers {read.content_hash[:12]}",
         p=read.p,
         y=read.y,
         ranked=ranked,
         folds=read.folds,
     )
-    return vector, blind_test_ranked(ranked)
+    return vector, blind_test_ranked(ranked), purity.curves_at_start(vector, shelf.get)
 
 
-def _renamed(vector: Vector, taken: set[str]) -> Vector:
-    """Give a vector a title that no other one has."""
-    title, count = vector.title, 1
-    while title in taken:
-        count += 1
-        title = f"{vector.title} ({count})"
-    return replace(vector, title=title)
+def _untaken(title: str, taken: set[str]) -> str:
+    """Number a title that is taken.
+
+    Examples
+    --------
+    >>> _untaken("preds.csv", {"preds.csv", "preds.csv (2)"})
+    'preds.csv (3)'
+    """
+    numbered = (f"{title} ({count})" for count in range(2, len(taken) + 2))
+    return next((t for t in (title, *numbered) if t not in taken), title)
 
 
 def _short(text: str, most: int = 48) -> str:

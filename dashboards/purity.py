@@ -7,8 +7,9 @@ answers into a table, the figures draw, this page arranges.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -22,34 +23,57 @@ import xarray as xr
 import leakviz
 from dashboards import purity_answers as answers
 from dashboards import theme
-from dashboards.cards import card, downloads
+from dashboards.cards import card, downloads, helped
 from dashboards.figures import purity as figures
 from dashboards.live import Attribute, Column, Edge, Live, Slider, Tap
 from dashboards.markup import markup
-from dashboards.shelf import ARM, OWN, SIMULATED, ArmSettings, Shelf, Vector, shipped_names, simulated
-from dashboards.state import PageState, nearest_stop
+from dashboards.shelf import (
+    ARM,
+    OWN,
+    SIMULATED,
+    ArmSettings,
+    Shelf,
+    Vector,
+    VectorState,
+    shipped_names,
+    simulated,
+)
+from dashboards.state import nearest_stop
 from dashboards.stencil import figure_pane
 from leakviz.blind import EPSILON_STOPS, BlindTest, blind_test_ranked
 from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, purity_curve_ranked
 
 TITLE = "Purity"
 SLOTS = {"first": "predictions", "beside": "beside them", "third": "and a third"}
+SLOT_HELP = {
+    "first": "p and y on trial, default flchain, honest",
+    "beside": "in the same figure, default its leaky twin",
+    "third": "in the same figure, default none",
+}
 NONE = "none"
 DEFAULT = ("flchain__lr__honest", "flchain__lr__chapter", NONE)
 # In links and on the screen: the field of ArmSettings, what it is called, its help.
 ARMS = {
-    "n": ("n", "n", "records"),
-    "prevalence": ("prevalence", "prevalence", "share of events"),
-    "c": ("c_statistic", "C", "of the honest risks"),
-    "beta": ("beta", "beta", "factor on the logit"),
-    "flag": ("flag_fraction", "flag fraction", "share that is flagged"),
-    "seed": ("seed", "seed", "of the generator"),
+    "n": ("n", "n", "records, default 200,000"),
+    "prevalence": ("prevalence", "prevalence", "share of events, default 0.02"),
+    "c": ("c_statistic", "C", "of the honest risks, default 0.84"),
+    "beta": ("beta", "beta", "factor on the logit, default 2.5"),
+    "flag": ("flag_fraction", "flag fraction", "share flagged, default 0.003"),
+    "seed": ("seed", "seed", "of the generator, default 0"),
 }
 MOST_SIMULATED = 2_000_000
 SOURCE = 'Source: <a href="https://arxiv.org/abs/2606.11267">arXiv 2606.11267</a>'
+START: dict[str, Any] = {
+    "delta": 0.05,
+    "k_min": 50,
+    "ceiling": "off",
+    "epsilon": 0.01,
+    "max_risk": 0.9,
+    "alpha": 0.001,
+}
 
 
-class PurityState(PageState):
+class PurityState(VectorState):
     """What a link to this page carries."""
 
     first: Any = param.Selector(default=DEFAULT[0], objects=list(DEFAULT), label="predictions")
@@ -68,6 +92,7 @@ class PurityState(PageState):
     flag = param.Number(ArmSettings.flag_fraction, label="flag fraction")
     seed = param.Integer(ArmSettings.seed, label="seed")
 
+    chooses = tuple(SLOTS)
     stops = {"delta": DELTA_STOPS, "k_min": K_MIN_STOPS.astype(np.float64), "epsilon": EPSILON_STOPS}
 
     def offer(self, names: list[str]) -> None:
@@ -81,11 +106,6 @@ class PurityState(PageState):
 
     def _read_one(self, name: str, text: str) -> tuple[Any, str]:
         default = self.param[name].default
-        if name in SLOTS and text.startswith(OWN) and text not in self.param[name].objects:
-            return default, (
-                f"The link names a file of your own ({text}). Files stay in the session that loaded them: "
-                "load it again under “Your predictions”. Until then the default is shown."
-            )
         if name == "ceiling" and text not in answers.CEILINGS:
             value, sentence = nearest_stop(
                 text, np.array([float(c) for c in answers.CEILINGS[:-1]]), "C* ceiling", np.inf
@@ -164,17 +184,10 @@ _SOURCES_CSS = ".none { display: none } .swatch { margin-right: 8px; vertical-al
 _RULED_CSS = theme.css(
     ":host { display: block; border-top: 1px solid $hair; border-bottom: 1px solid $hair; padding: 10px 0 12px }"
 )
-_SELECT_CSS = theme.css(
-    """
-:host { flex: 1 1 260px; max-width: 400px; min-width: 0 }
-label { font: 13px/1.4 $font; color: $muted }
-select.bk-input, select, input.bk-input { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; color-scheme: var(--lv-scheme, light); width: 100% }
-select:focus-visible, input:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
-"""
-)
-_INPUT_CSS = _SELECT_CSS + ":host { flex: 0 1 110px; min-width: 84px }"
+_MENU_CSS = ":host { flex: 1 1 260px; max-width: 400px }"
+_ENTRY_CSS = ":host { flex: 1 1 110px; max-width: 190px }"
 _ROW_CSS = (
-    ":host { display: flex; flex-wrap: wrap; gap: 6px 16px; align-items: flex-end; margin-bottom: 12px }"
+    ":host { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: flex-start; margin-bottom: 12px }"
 )
 _FOUR_CSS = theme.css(
     """
@@ -190,6 +203,87 @@ _BUTTON_CSS = theme.css(
 .pick button[aria-pressed=true] { color: $ink; text-decoration: underline; text-underline-offset: 3px; text-decoration-color: $accent; text-decoration-thickness: 2px }
 """
 )
+
+
+def curves_wiring(slots: Sequence[int] = figures.SLOTS) -> tuple[list[Column], list[Attribute]]:
+    """Return what the figure of purity takes from the table, for these vectors side by side."""
+    columns = [
+        Column("box:source", "left", "box_left"),
+        Column("box:source", "bottom", "box_bottom"),
+        Column("k_min_text:source", "x", "box_left"),
+        Column("k_min_text:source", "text", "k_min_text"),
+        Column("line_text:source", "x", "line_x"),
+        Column("line_text:source", "text", "line_text"),
+    ]
+    attributes = [
+        Attribute("line:glyph", "location", "line"),
+        Attribute("k_min:glyph", "location", "k_min_line"),
+        *(
+            Attribute("purity:x_range", end, f"x_{end.removeprefix('reset_')}")
+            for end in ("start", "end", "reset_start", "reset_end")
+        ),
+    ]
+    for i in slots:
+        columns += [
+            Column(f"curve_{i}:source", "rank", f"k_{i}"),
+            Column(f"curve_{i}:source", "purity", f"purity_{i}"),
+            Column(f"band_{i}:source", "x", f"band_x_{i}"),
+            Column(f"band_{i}:source", "y", f"band_y_{i}"),
+            *(
+                Column(f"{layer}_{i}:source", column, f"spike_{end}_{i}")
+                for layer in ("spike", "spike_text")
+                for column, end in (("rank", "x"), ("purity", "y"))
+            ),
+            Column(f"spike_text_{i}:source", "text", f"spike_text_{i}"),
+        ]
+        attributes += [
+            Attribute(f"base_{i}:glyph", "location", f"base_{i}"),
+            Attribute(f"base_{i}:glyph", "visible", f"seen_{i}"),
+            *(
+                Attribute(f"{layer}_{i}:glyph_renderer", "visible", f"seen_{i}")
+                for layer in ("curve", "band", "spike", "spike_text")
+            ),
+        ]
+    return columns, attributes
+
+
+def curves_hooks(live: Live) -> dict[str, list[Callable]]:
+    """Return the hooks by which the figure of purity is found."""
+    hooks: dict[str, list[Callable]] = {
+        "figure": [live.tag("purity", "x_range", "figure")],
+        "box": [live.tag("box", "source")],
+        "line": [live.tag("line", "glyph")],
+        "k_min": [live.tag("k_min", "glyph")],
+        "k_min_text": [live.tag("k_min_text", "source")],
+        "line_text": [live.tag("line_text", "source")],
+    }
+    for i in figures.SLOTS:
+        hooks[f"base_{i}"] = [live.tag(f"base_{i}", "glyph")]
+        for layer in ("curve", "band", "spike", "spike_text"):
+            hooks[f"{layer}_{i}"] = [live.tag(f"{layer}_{i}", "source", "glyph_renderer")]
+    return hooks
+
+
+def curves_at_start(vector: Vector | None, get: Callable[[str], Vector]) -> xr.Dataset:
+    """Return what the figure of purity shows of one vector where the sliders start."""
+    columns, attributes = curves_wiring()
+    names = dict.fromkeys([c.variable for c in columns] + [a.variable for a in attributes])
+    table = answers.page_answers((vector, None, None), get)[list(names)]
+    return table.sel(delta=START["delta"], k_min=START["k_min"], drop=True)
+
+
+def curves_data(vector: Vector, test: BlindTest) -> pd.DataFrame:
+    """Return the numbers behind one vector's curve: every point that is drawn, and what was tested."""
+    curve = purity_curve_ranked(vector.ranked, max_points=figures.POINTS)
+    frame = curve[["events", "purity", "threshold"]].to_dataframe().reset_index()
+    frame.insert(0, "vector", vector.name)
+    return frame.assign(
+        base_rate=test.prevalence,
+        delta=float(Fraction(test.delta)),
+        k_min=test.k_min,
+        spike=test.spike,
+        verdict=test.verdict,
+    )
 
 
 def _swatch(slot: int) -> str:
@@ -219,11 +313,10 @@ class PurityPage(pn.viewable.Viewer):
     {'nassCDS__lr__honest': 'not shown'}
     """
 
-    subject = "Predicted risks and outcomes"
-
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         self.shelf = shelf if shelf is not None else Shelf()
         self.state = PurityState()
+        self.state.shelf = self.shelf
         self.state.offer(self.shelf.names())
         self.told = self.state.read(query)
         if not any(f"{name}=" in query for name in ARMS):
@@ -259,6 +352,12 @@ class PurityPage(pn.viewable.Viewer):
         return _shared(self.shelf.arms, *self._vectors)
 
     @property
+    def subject(self) -> str:
+        """What data the page shows."""
+        first, *others = filter(None, self._vectors)
+        return f"{first.title}, and {len(others)} more" if others else first.title
+
+    @property
     def titles(self) -> list[str | None]:
         """The titles of what is chosen, None for no vector."""
         return [None if v is None else v.title for v in self._vectors]
@@ -288,20 +387,8 @@ class PurityPage(pn.viewable.Viewer):
         """
         s = self.state
         if name == "purity":
-            frames = []
-            for vector, test in zip(filter(None, self._vectors), self._tests(), strict=True):
-                curve = purity_curve_ranked(vector.ranked, max_points=figures.POINTS)
-                frame = curve[["events", "purity", "threshold"]].to_dataframe().reset_index()
-                frame.insert(0, "vector", vector.name)
-                frames.append(
-                    frame.assign(
-                        base_rate=test.prevalence,
-                        delta=s.delta,
-                        k_min=int(s.k_min),
-                        spike=test.spike,
-                        verdict=test.verdict,
-                    )
-                )
+            vectors = filter(None, self._vectors)
+            frames = [curves_data(v, test) for v, test in zip(vectors, self._tests(), strict=True)]
             return pd.concat(frames, ignore_index=True)
         if name == "certification":
             rates = answers.read_false_certification().sel(max_risk=s.max_risk, delta=s.delta)
@@ -352,70 +439,45 @@ class PurityPage(pn.viewable.Viewer):
         raise ValueError(f"no figure is called {name!r}; there are purity, certification and graded")
 
     def _panel(self, panel: str, backend: str = "bokeh", hooks: dict | None = None) -> hv.Overlay:
-        whole = answers.graded()[f"graded_{panel}"][1]
-        top = {"delta_c": 1.15 * np.nanmax(whole), "breadth": 103.0, "spike": 1.08 * np.nanmax(whole)}
-        ylim = (0.0, float(top[panel])) if panel in top else (np.floor(np.nanmin(whole) * 20) / 20, 1.004)
         return figures.severity_panel(
             panel,
             self.live.at(),
             ticks=answers.TICKS,
-            ylim=(float(ylim[0]), float(ylim[1])),
+            ylim=self._panel_range(panel),
             hooks=hooks,
             backend=backend,
         )
 
+    @staticmethod
+    def _panel_range(panel: str) -> tuple[float, float]:
+        """Return a vertical range that holds every stop."""
+        whole = answers.graded()[f"graded_{panel}"][1]
+        top = {"delta_c": 1.15 * np.nanmax(whole), "breadth": 103.0, "spike": 1.08 * np.nanmax(whole)}
+        if panel in top:
+            return 0.0, float(top[panel])
+        return float(np.floor(np.nanmin(whole) * 20) / 20), 1.004
+
     # ---- the hand
 
     def _make_live(self) -> Live:
-        columns = [
-            Column("box:source", "left", "box_left"),
-            Column("box:source", "bottom", "box_bottom"),
-            Column("k_min_text:source", "x", "box_left"),
-            Column("k_min_text:source", "text", "k_min_text"),
-            Column("line_text:source", "text", "line_text"),
+        columns, attributes = curves_wiring()
+        columns += [
             Column("true:source", "rate", "true_curve"),
             Column("naive:source", "rate", "naive_curve"),
             Column("needed:source", "k_min", "needed_x"),
             Column("needed:source", "rate", "needed_y"),
             Column("graded_null:source", "y", "graded_null"),
         ]
-        attributes = [
+        attributes += [
             Attribute("edges", "left", "k_min_line"),
             Attribute("edges", "bottom", "line"),
-            Attribute("line:glyph", "location", "line"),
-            Attribute("k_min:glyph", "location", "k_min_line"),
             Attribute("alpha:glyph", "location", "alpha_line"),
             Attribute("cert_k_min:glyph", "location", "k_min_line"),
             Attribute("graded_k_min:glyph", "location", "k_min_line"),
-            *(
-                Attribute("purity:x_range", end, f"x_{end.removeprefix('reset_')}")
-                for end in ("start", "end", "reset_start", "reset_end")
-            ),
         ]
         for panel in figures.PANELS:
             for layer in (f"graded_{panel}", f"graded_{panel}_line"):
                 columns.append(Column(f"{layer}:source", panel, f"graded_{panel}"))
-        for i in figures.SLOTS:
-            columns += [
-                Column(f"curve_{i}:source", "rank", f"k_{i}"),
-                Column(f"curve_{i}:source", "purity", f"purity_{i}"),
-                Column(f"band_{i}:source", "x", f"band_x_{i}"),
-                Column(f"band_{i}:source", "y", f"band_y_{i}"),
-                *(
-                    Column(f"{layer}_{i}:source", column, f"spike_{end}_{i}")
-                    for layer in ("spike", "spike_text")
-                    for column, end in (("rank", "x"), ("purity", "y"))
-                ),
-                Column(f"spike_text_{i}:source", "text", f"spike_text_{i}"),
-            ]
-            attributes += [
-                Attribute(f"base_{i}:glyph", "location", f"base_{i}"),
-                Attribute(f"base_{i}:glyph", "visible", f"seen_{i}"),
-                *(
-                    Attribute(f"{layer}_{i}:glyph_renderer", "visible", f"seen_{i}")
-                    for layer in ("curve", "band", "spike", "spike_text")
-                ),
-            ]
         return Live(
             self._table(),
             sliders=[
@@ -431,14 +493,7 @@ class PurityPage(pn.viewable.Viewer):
                 Edge("edges", "bottom", "delta", by="line"),
                 Tap("certification", x="k_min"),
             ],
-            start={
-                "delta": 0.05,
-                "k_min": 50,
-                "ceiling": "off",
-                "epsilon": 0.01,
-                "max_risk": 0.9,
-                "alpha": 0.001,
-            },
+            start=START,
             labels={
                 "delta": [answers.decimal(v) for v in DELTA_STOPS],
                 "k_min": [f"{k:,}" for k in K_MIN_STOPS],
@@ -452,17 +507,15 @@ class PurityPage(pn.viewable.Viewer):
             margin=0,
         )
 
-    _MOVED = ("delta", "k_min", "ceiling", "epsilon", "max_risk", "alpha")
-
     def _settle(self) -> None:
         """Move the hand to the state."""
-        self.live.go(**{name: getattr(self.state, name) for name in self._MOVED})
+        self.live.go(**{name: getattr(self.state, name) for name in START})
 
     def _released(self, event: Any) -> None:
         """Take over where the hand let go."""
         self._busy = True
         try:
-            self.state.param.update(**{name: self.live.value(name) for name in self._MOVED})
+            self.state.param.update(**{name: self.live.value(name) for name in START})
         finally:
             self._busy = False
 
@@ -561,8 +614,11 @@ class PurityPage(pn.viewable.Viewer):
             f"<h1>At delta <b>{t('say_delta')}</b>, k_min <b>{t('say_k_min')}</b> and {t('say_ceiling')} "
             f"the blind test says: <b>{t('together')}</b>.</h1>"
             '<p class="note">If no honest risk exceeds 0.9, an honest ranking shows a head that convicts in up to '
-            f"<b>{t('true_9')}</b> cases; the formula M^k_min promises {t('naive_9')}.</p>{''.join(lines)}</div>"
-            '<p class="small scope">An outcome that is nearly deterministic at prediction time fires honestly; '
+            f"<b>{t('true_9')}</b> cases; the formula M^k_min promises {t('naive_9')}, the chance that {t('say_k_min')} "
+            f"patients of risk 0.9 all have the event.</p>{''.join(lines)}</div>"
+            '<p class="small scope">Near-label: an input holds the outcome, or almost, as a cause of death does, which only '
+            "the dead have. Above the ceiling: the ranking is better than an honest one is held to be. "
+            "An outcome that is nearly deterministic at prediction time fires honestly; "
             "a smooth leak below the ceiling cannot be seen by any test on (p, y).</p>"
         )
 
@@ -610,6 +666,8 @@ class PurityPage(pn.viewable.Viewer):
             "<h2>How often honest rankings convict</h2>"
             '<table class="rates" aria-label="rates of false certification"><tr><th scope="col" class="m">no risk above M</th>'
             f'<th scope="col" class="n m">true rate, at most</th><th scope="col" class="n m">M^k_min</th></tr>{rows}</table>'
+            '<p class="small">M^k_min is the chance that k_min patients of risk M all have the event. The head may have '
+            "delta without it, and any length from k_min on, so honest rankings convict more often.</p>"
         )
 
     def _groups(self, slot: str) -> dict[str, dict[str, str]]:
@@ -639,14 +697,13 @@ class PurityPage(pn.viewable.Viewer):
                 value=getattr(self.state, slot),
                 margin=0,
                 sizing_mode="stretch_width",
-                stylesheets=[_SELECT_CSS],
+                stylesheets=[theme.FIELD_CSS],
             )
             menu.param.watch(lambda event, slot=slot: self._menu_chosen(slot, event.new), "value")
             self._menus[slot] = menu
-        reset = markup(self.live.reset(), sizing_mode=None, styles={"align-self": "flex-end"})
-        return pn.Row(
-            *self._menus.values(), reset, margin=0, sizing_mode="stretch_width", stylesheets=[_ROW_CSS]
-        )
+        reset = markup(self.live.reset(), sizing_mode=None, styles={"margin-top": "18px"})
+        menus = [helped(menu, SLOT_HELP[slot], css=_MENU_CSS) for slot, menu in self._menus.items()]
+        return pn.Row(*menus, reset, margin=0, sizing_mode="stretch_width", stylesheets=[_ROW_CSS])
 
     def _menu_chosen(self, slot: str, name: str | None) -> None:
         if name is not None and name != getattr(self.state, slot):
@@ -657,19 +714,23 @@ class PurityPage(pn.viewable.Viewer):
         return f"{value:,}" if name == "n" else f"{value:g}"
 
     def _arms(self) -> pn.Column:
-        for name, (_, label, about) in ARMS.items():
+        for name, (_, label, _) in ARMS.items():
             entry = pn.widgets.TextInput(
                 label=label,
                 value=self._written(name),
-                placeholder=about,
                 margin=0,
                 sizing_mode="stretch_width",
-                stylesheets=[_INPUT_CSS],
+                stylesheets=[theme.FIELD_CSS],
             )
             entry.param.watch(lambda event, name=name: self._typed(name, event.new), "value")
             self._inputs[name] = entry
         self._arms_row = pn.Column(
-            pn.Row(*self._inputs.values(), margin=0, sizing_mode="stretch_width", stylesheets=[_ROW_CSS]),
+            pn.Row(
+                *(helped(entry, ARMS[name][2], css=_ENTRY_CSS) for name, entry in self._inputs.items()),
+                margin=0,
+                sizing_mode="stretch_width",
+                stylesheets=[_ROW_CSS],
+            ),
             visible=self._simulates,
             sizing_mode="stretch_width",
             margin=0,
@@ -695,23 +756,10 @@ class PurityPage(pn.viewable.Viewer):
 
     def _purity(self) -> pn.Column:
         live = self.live
-        hooks: dict[str, list] = {
-            "figure": [
-                live.edges("edges", beyond=figures.FAR, left="k_min_line", bottom="line"),
-                live.tag("purity", "x_range", "figure"),
-            ],
-            "box": [live.tag("box", "source")],
-            "line": [live.tag("line", "glyph")],
-            "k_min": [live.tag("k_min", "glyph")],
-            "k_min_text": [live.tag("k_min_text", "source")],
-            "line_text": [live.tag("line_text", "source")],
-        }
-        for i in figures.SLOTS:
-            hooks[f"base_{i}"] = [live.tag(f"base_{i}", "glyph")]
-            for layer in ("curve", "band", "spike", "spike_text"):
-                hooks[f"{layer}_{i}"] = [live.tag(f"{layer}_{i}", "source", "glyph_renderer")]
+        hooks = curves_hooks(live)
+        hooks["figure"].append(live.edges("edges", beyond=figures.FAR, left="k_min_line", bottom="line"))
         body = card(
-            "Purity of the head",
+            figures.TITLE,
             self._pane("purity", lambda: self.figure("purity", hooks=hooks)),
             "A curve that is inside the shaded box at a cut convicts. The mark with its number is the end of the pure "
             "head; the band shows what the order inside ties could hide; dotted, level: the base rate. "
@@ -729,7 +777,7 @@ class PurityPage(pn.viewable.Viewer):
         return body
 
     def _certification(self) -> pn.Column:
-        live, t = self.live, self.live.text
+        live = self.live
         hooks = {
             "figure": [live.taps("certification")],
             "alpha": [live.tag("alpha", "glyph")],
@@ -738,8 +786,6 @@ class PurityPage(pn.viewable.Viewer):
             "k_min": [live.tag("cert_k_min", "glyph")],
             "needed": [live.tag("needed", "source")],
         }
-        risks = "".join(live.button("max_risk", i, f"{v:g}") for i, v in enumerate(answers.RISKS))
-        rates = "".join(live.button("alpha", i, f"{v:g}") for i, v in enumerate(answers.RATES))
         body = card(
             "How long must a pure head be?",
             self._pane("certification", lambda: self.figure("certification", hooks=hooks)),
@@ -753,18 +799,20 @@ class PurityPage(pn.viewable.Viewer):
             ),
             height=300,
         )
-        body.insert(
-            1,
-            markup(
-                f'<p role="status" class="note">If no honest risk exceeds {t("say_max_risk")} and at most '
-                f"{t('say_alpha')} of honest models may be convicted, delta {t('say_delta')} needs <b>{t('needed')}</b>; {t('needed_why')}. "
-                f"At the present k_min {t('say_k_min')}: {t('chosen_true')}, where the formula promises {t('chosen_naive')}.</p>"
-                f'<div class="pick" role="group" aria-label="M, largest honest risk"><span>M</span>{risks}</div>'
-                f'<div class="pick" role="group" aria-label="alpha, rate that is tolerated"><span>alpha</span>{rates}</div>',
-                css=_BUTTON_CSS,
-            ),
-        )
+        body.insert(1, markup(self._calculator(), css=_BUTTON_CSS))
         return body
+
+    def _calculator(self) -> str:
+        live, t = self.live, self.live.text
+        risks = "".join(live.button("max_risk", i, f"{v:g}") for i, v in enumerate(answers.RISKS))
+        rates = "".join(live.button("alpha", i, f"{v:g}") for i, v in enumerate(answers.RATES))
+        return (
+            f'<p role="status" class="note">If no honest risk exceeds {t("say_max_risk")} and at most '
+            f"{t('say_alpha')} of honest models may be convicted, delta {t('say_delta')} needs <b>{t('needed')}</b>; {t('needed_why')}. "
+            f"At the present k_min {t('say_k_min')}: {t('chosen_true')}, where the formula promises {t('chosen_naive')}.</p>"
+            f'<div class="pick" role="group" aria-label="M, largest honest risk"><span>M</span>{risks}<span class="help">largest honest risk, default 0.9</span></div>'
+            f'<div class="pick" role="group" aria-label="alpha, rate that is tolerated"><span>alpha</span>{rates}<span class="help">share of honest models convicted, default 0.001</span></div>'
+        )
 
     def _graded_pane(self, panel: str, title: str) -> pn.Column:
         tag = self.live.tag
@@ -801,11 +849,12 @@ class PurityPage(pn.viewable.Viewer):
             links=links,
             height=None,
         )
-        body.insert(
-            1,
-            markup(f'<p class="note">{t("graded_says")} {t("graded_head_says")} {t("graded_m_says")}</p>'),
-        )
+        body.insert(1, markup(self._graded_says()))
         return body
+
+    def _graded_says(self) -> str:
+        t = self.live.text
+        return f'<p class="note">{t("graded_says")} {t("graded_head_says")} {t("graded_m_says")}</p>'
 
     def _cautions(self) -> pn.pane.HTML:
         return markup(

@@ -29,7 +29,7 @@ from leakviz.blind import (
     sweep_blind,
 )
 from leakviz.certification import ALPHAS, MAX_RISKS, read_false_certification, read_minimum_heads
-from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, BreadthCurve, purity_curve_ranked
+from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, BreadthCurve, RankedPredictions, purity_curve_ranked
 
 CEILINGS = tuple("off" if math.isinf(c) else f"{c:.2f}" for c in CEILING_STOPS)
 RISKS = tuple(float(risk) for risk in MAX_RISKS)
@@ -242,7 +242,7 @@ def _texts(vector: Vector, test: BlindTest, sweep: xr.Dataset, reference: Vector
         ),
         sweep["ties_hide_head"].astype(int),
     )
-    texts["evidence"] = _evidence(test, sweep)
+    texts["evidence"] = _evidence(vector.ranked, test, sweep)
     honest = vector.name.endswith("__honest") and vector.name in shipped_names()
     reason = FIRES_HONESTLY.get(vector.name.split("__")[0], "") if honest else ""
     texts["verdict"] = _by_case([word.capitalize() for word, _ in CASES])
@@ -276,7 +276,7 @@ def _breadth(value: float, reference: Vector | None, vector: Vector) -> str:
     return percent(value)
 
 
-def _evidence(test: BlindTest, sweep: xr.Dataset) -> xr.DataArray:
+def _evidence(ranked: RankedPredictions, test: BlindTest, sweep: xr.Dataset) -> xr.DataArray:
     """Return the sentence of evidence for each case and delta."""
 
     def write(case: int, k: int, events: int) -> str:
@@ -295,6 +295,8 @@ def _evidence(test: BlindTest, sweep: xr.Dataset) -> xr.DataArray:
         if case == UNDETERMINED:
             if test.c_statistic is None:
                 return f"Every record {'has' if test.events else 'lacks'} the event, so nothing can be told apart."
+            if ranked.constant:
+                return "Every record has the same prediction, so nothing is ranked and there is no head to look at."
             return f"There are {test.events:,} events, fewer than k_min: a pure head cannot show."
         return ""
 
@@ -347,7 +349,8 @@ def page_answers(vectors: Sequence[Vector | None], get: Callable[[str], Vector])
         own = {name: f"{name}_{slot}" for name in of.data_vars if name != "n"}
         dims = {"above": f"above_{slot}", "case": f"case_{slot}"}
         table = table.assign(of.drop_vars("n").rename({**own, **dims}).data_vars)
-    table["x_start"], table["x_end"] = ((), 0.9), ((), 1.08 * max(*sizes, 10))
+    end = 1.08 * max(*sizes, 10)
+    table["x_start"], table["x_end"], table["line_x"] = ((), 0.9), ((), end), ("one", [end])
     cases = np.empty((len(CASES),) * 3, dtype=object)
     for which in product(range(len(CASES)), repeat=3):
         cases[which] = together([CASES[case][0] for case in which])

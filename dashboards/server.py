@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import panel as pn
+from bokeh.server.views.ws import WebSocketClosedError
 from panel.io.application import build_single_handler_application
 from threadpoolctl import threadpool_limits
 
@@ -28,12 +29,21 @@ def prepare() -> None:
     pn.config.sizing_mode = "stretch_width"
     # A tab that closes while an answer is on its way is no news.
     logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)
+    logging.getLogger("asyncio").addFilter(_is_news)
     # For panes that somebody makes without `markup`: names from files never become HTML.
     pn.pane.HTML.param.update(sanitize_html=True, sanitize_hook=clean)
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Tell whether a record is about anything but a message to a browser that has gone."""
+    return not (record.exc_info and isinstance(record.exc_info[1], WebSocketClosedError))
+
+
 def no_delay(context: Any) -> None:
-    """Send a session's messages at once (TCP_NODELAY): else a third wait for a delayed acknowledgement.
+    """Send a session's messages at once, and take no larger ones than `serve` does from its browser.
+
+    Without TCP_NODELAY a third of the messages wait for a delayed acknowledgement. The limit is for
+    ``panel serve app.py``, whose own is 20 MB; which pages may connect, it decides itself: its own host's.
 
     Parameters
     ----------
@@ -41,15 +51,20 @@ def no_delay(context: Any) -> None:
     """
     session = getattr(context, "session", None)
     for connection in getattr(session, "_subscribed_connections", ()):
-        connection._socket.set_nodelay(True)
+        socket = connection._socket
+        socket.set_nodelay(True)
+        socket.settings["websocket_max_message_size"] = MESSAGE_BYTES  # of those that come later
+        if socket.ws_connection is not None:  # it has not gone already
+            socket.ws_connection.params.max_message_size = MESSAGE_BYTES
 
 
 def warm() -> None:
-    """Build the first page once before the first visitor comes, who would else wait for it."""
+    """Build the first page, and the one that must answer a drop at once, before the first visitor comes."""
     from app import FIRST, PAGES
 
-    _, make = PAGES[FIRST]
-    make("", Shelf()).__panel__().get_root()
+    for name in (FIRST, "predictions"):
+        _, make = PAGES[name]
+        make("", Shelf()).__panel__().get_root()
 
 
 def options(port: int, address: str) -> dict[str, Any]:
@@ -79,7 +94,7 @@ def serve(port: int = PORT, *, address: str = "localhost", show: bool = False, f
     pn.serve(
         {"app": build_single_handler_application(str(APP), [file] if file else [])},
         port=port,
-        address=None if address == "localhost" else address,
+        address=address,  # nobody else on the network reaches it
         show=show,
         verbose=False,
         **options(port, address),

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import param
 
+from dashboards.batteries import Battery
+from dashboards.state import PageState
 from leakviz.arms import simulate_arms
+from leakviz.moments import FitStatistics
 from leakviz.paths import data_dir
 from leakviz.purity import RankedPredictions, rank_predictions
 
@@ -28,6 +32,18 @@ OUTCOME = {
     "monica_cc": "death, WHO MONICA, complete cases",
     "nassCDS": "death in a car crash",
     "nhefs": "death, NHEFS",
+}
+# Who published them, and under which licence: see data/predictions/README.md.
+PUBLISHED = {
+    "actg175": "lifelines (MIT)",
+    "breast_cancer": "scikit-learn (UCI, CC BY 4.0)",
+    "covid_testing": "R package medicaldata (MIT)",
+    "flchain": "R package survival (LGPL 2 or later)",
+    "flights_late60": "R package nycflights13 (CC0)",
+    "monica": "R package DAAG (GPL 3)",
+    "monica_cc": "R package DAAG (GPL 3)",
+    "nassCDS": "US NHTSA (public domain)",
+    "nhefs": "causaldata (MIT)",
 }
 MODEL = {"lr": "logistic regression", "hgb": "gradient boosting"}
 LEAK = {
@@ -83,6 +99,34 @@ class Vector:
     honest: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """A user's embeddings after their audit: what the whitening page needs of them.
+
+    Attributes
+    ----------
+    name : str
+        In links: ``own:<hash>``.
+    title : str
+        On the screen, plain text (a user's file name may be in it: escape it).
+    fit : FitStatistics
+        Of the fit set as it was given.
+    id_test, ood_test : numpy.ndarray, shapes (n, D) and (m, D)
+    ood_name : str
+        What the OOD rows are called, plain text; "" if nobody said.
+    without : FitStatistics or None
+        Of the fit set without the designated class, where it has that class.
+    """
+
+    name: str
+    title: str
+    fit: FitStatistics = field(repr=False)
+    id_test: np.ndarray = field(repr=False)
+    ood_test: np.ndarray = field(repr=False)
+    ood_name: str = ""
+    without: FitStatistics | None = field(default=None, repr=False)
+
+
 @dataclass(frozen=True)
 class ArmSettings:
     """The parameters of the simulated arms (arXiv 2606.11267, section 6)."""
@@ -113,7 +157,8 @@ def shipped(name: str) -> Vector:
     return Vector(
         name=name,
         title=f"{data}, {MODEL[model]}, {LEAK[arm]}",
-        source=f"{OUTCOME[data]}; out-of-fold predictions on public data, see data/predictions/README.md",
+        source=f"{OUTCOME[data]}; out-of-fold predictions, five folds; records from {PUBLISHED[data]}, "
+        "see data/predictions/README.md",
         p=p,
         y=y,
         ranked=rank_predictions(p, y),
@@ -148,6 +193,35 @@ def simulated(settings: ArmSettings) -> dict[str, Vector]:
     return vectors
 
 
+class VectorState(PageState):
+    """The state of a page that shows prediction vectors: links name them, people read their titles.
+
+    Attributes
+    ----------
+    shelf : Shelf
+        The session's. A page sets it before it reads a link.
+    chooses : tuple of str
+        The parameters that name a vector.
+    """
+
+    chooses: tuple[str, ...] = ()
+    shelf: Shelf
+
+    def title(self, name: str, value: Any) -> str:
+        """Return what a value is called on the screen."""
+        known = name in self.chooses and value in self.shelf.names()
+        return self.shelf.title(value) if known else super().title(name, value)
+
+    def _read_one(self, name: str, text: str) -> tuple[Any, str]:
+        declared = self.param[name]
+        if name in self.chooses and text.startswith(OWN) and text not in declared.objects:
+            return declared.default, (
+                "The link shows a file of somebody’s own. Files stay in the session that loaded them: load it "
+                f"again under “Your predictions”. Until then, {self.title(name, declared.default)} is shown."
+            )
+        return super()._read_one(name, text)
+
+
 class Shelf(param.Parameterized):
     """What one session can choose from.
 
@@ -157,11 +231,17 @@ class Shelf(param.Parameterized):
         The user's, the newest last.
     arms : ArmSettings
         Of the simulated arms.
+    batteries : list of Battery
+        The user's, the newest last.
+    audits : list of Audit
+        The user's embeddings, the newest last.
     file : str
         Path of a file of predictions that whoever starts the server names, or "".
     """
 
     own = param.List(default=[], item_type=Vector)
+    batteries = param.List(default=[], item_type=Battery)
+    audits = param.List(default=[], item_type=Audit)
     arms = param.ClassSelector(class_=ArmSettings, default=ArmSettings())
     file = param.String(default="")
 
@@ -198,9 +278,9 @@ class Shelf(param.Parameterized):
             raise KeyError(name)
         return shipped(name)
 
-    def add(self, vector: Vector) -> None:
-        """Put a user's vector on the shelf; the same content again takes its place."""
-        self.own = [*(v for v in self.own if v.name != vector.name), vector]
+    def add(self, vector: Vector, *, instead_of: str = "") -> None:
+        """Put a user's vector on the shelf; the same content again, or `instead_of`, gives way to it."""
+        self.own = [*(v for v in self.own if v.name not in (vector.name, instead_of)), vector]
 
     def remove(self, name: str) -> None:
         """Take a user's vector off the shelf; nothing happens if it is not there."""

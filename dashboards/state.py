@@ -18,6 +18,10 @@ class PageState(param.Parameterized):
 
     stops: Mapping[str, np.ndarray] = {}
 
+    def title(self, name: str, value: Any) -> str:
+        """Return what a value is called on the screen; a page with menus says what stands in them."""
+        return str(value) or "the default"
+
     def names(self) -> list[str]:
         """Return the parameters that a link carries, in order of declaration."""
         return [name for name in self.param if name != "name"]
@@ -90,7 +94,7 @@ class PageState(param.Parameterized):
                 return value, ""
         return (
             declared.default,
-            f"The link asks for {label} “{text}”, which is not here; {declared.default or 'the default'} is shown.",
+            f"The link asks for {label} “{text}”, which is not here; {self.title(name, declared.default)} is shown.",
         )
 
 

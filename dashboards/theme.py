@@ -29,11 +29,30 @@ DARK = {
 }
 
 # Colour *and* mark tell a regime, in every figure (Okabe-Ito colours).
-REGIME_COLOR = {"leak": "#D55E00", "clean-excl": "#0072B2", "clean-novel": "#009E73"}
-REGIME_MARK = {"leak": "circle", "clean-excl": "square", "clean-novel": "triangle"}
-REGIME_LABEL = {"leak": "leak", "clean-excl": "clean, class excluded", "clean-novel": "clean, other source"}
+REGIME_COLOR = {
+    "leak": "#D55E00",
+    "clean-excl": "#0072B2",
+    "clean-retrained": "#CC79A7",
+    "clean-novel": "#009E73",
+}
+REGIME_MARK = {
+    "leak": "circle",
+    "clean-excl": "square",
+    "clean-retrained": "diamond",
+    "clean-novel": "triangle",
+}
+REGIME_LABEL = {
+    "leak": "leak",
+    "clean-excl": "clean, class excluded",
+    "clean-retrained": "clean, retrained without the class",
+    "clean-novel": "clean, other source",
+}
+UNKNOWN_COLOR = "#8a63b8"  # a split of which nobody said what it is
+QUIET_COLOR = "#7a8591"  # lines that lead from mark to mark, on both themes
+# Matplotlib's names of the same marks.
+PAPER_MARK = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
 
-# Prediction vectors side by side: the Okabe-Ito colours that mean no regime, with a dash and a mark each.
+# Prediction vectors side by side, where no regime is drawn: Okabe-Ito colours with a dash and a mark each.
 # The first is black, which is ink on a dark page.
 VECTOR_COLOR = (LIGHT["ink"], "#CC79A7", "#E69F00")
 VECTOR_DASH = ("solid", "dashed", "dashdot")
@@ -125,6 +144,7 @@ h2 { font-size: 15px; font-weight: 620; margin: 0 }
 p { margin: 0 }
 .note { color: $muted; max-width: 900px; margin: 0 }
 .small { font-size: 13px; color: $muted }
+.help { font-size: 12.5px; color: $muted; margin: 0 }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px }
 th { text-align: left; font-weight: 400 }
 td, th { padding: 5px 0; border-bottom: 1px solid $hair; white-space: nowrap }
@@ -137,6 +157,17 @@ button { font: inherit; color: $muted; background: none; border: 0; padding: 4px
 button:focus-visible, select:focus-visible, a:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
 select { color-scheme: var(--lv-scheme, light); font: inherit; font-size: 13px; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 6px; padding: 4px 6px; max-width: 100% }
 @media (max-width: $narrow) { h1 { font-size: 20px } }
+"""
+)
+
+# Panel's menus and fields; the selectors outweigh Bokeh's, whose arrow is black on every page.
+FIELD_CSS = css(
+    """
+:host { min-width: 0 }
+label { font: 13px/1.4 $font; color: $muted }
+:host :is(select, input).bk-input { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 6px; color-scheme: var(--lv-scheme, light); width: 100% }
+:host select.bk-input:not([multiple]) { appearance: none; padding-right: 24px; background: linear-gradient(45deg, transparent 50%, $muted 50%) right 13px center / 5px 5px no-repeat, linear-gradient(135deg, $muted 50%, transparent 50%) right 8px center / 5px 5px no-repeat, $bg }
+:host :is(select, input).bk-input:focus-visible { outline: 2px solid $accent; outline-offset: 2px; box-shadow: none }
 """
 )
 

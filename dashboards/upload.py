@@ -81,6 +81,8 @@ class Upload(JSComponent):
         Called with the reason, a sentence in plain text, when a file is not taken.
     stopped : callable
         Called when the user cancels what the owner of this strip is doing.
+    slimmer : str
+        What to do with a file that is too large, a sentence.
     """
 
     label = param.String(default="Choose a file")
@@ -99,10 +101,11 @@ class Upload(JSComponent):
         took: Callable[[io.BytesIO, str], object],
         refused: Callable[[str], object],
         stopped: Callable[[], object],
+        slimmer: str = "Keep only the columns for p and y, or save it as Parquet.",
         **params: Any,
     ):
         super().__init__(**params)
-        self.limit = limit
+        self.limit, self.slimmer = limit, slimmer
         self._busy, self._took, self._refused, self._stopped = busy, took, refused, stopped
         self._coming: tuple[str, str, int, io.BytesIO] | None = None
         self._told = 0.0
@@ -144,7 +147,7 @@ class Upload(JSComponent):
         elif not reason and size > self.limit:
             reason = (
                 f"{quoted(name)} has {size:,} bytes, more than the limit of {self.limit:,}, and was not "
-                "sent. Keep only the columns for p and y, or save it as Parquet."
+                f"sent. {self.slimmer}"
             )
         if reason:
             self._send_msg({"refused": identity})

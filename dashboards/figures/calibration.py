@@ -22,6 +22,12 @@ from dashboards import theme
 from dashboards.figures.style import INK, by_column, frame, style
 from leakviz.calibration import Dispersion
 
+TITLES = {
+    "reliability": "Reliability: observed share of events at each risk",
+    "dispersion": "Dispersion |z|: this vector beside simulated arms",
+    "benefit": "Net benefit of acting at a threshold",
+    "weight": "Expected net benefit, weighted over thresholds",
+}
 METHODS = ("none", "platt", "isotonic")
 FITS = ("folds", "same")
 STRATEGIES = ("quantile", "uniform")
@@ -408,7 +414,7 @@ def reliability(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Reliability",
+        title=TITLES["reliability"],
         xlabel="predicted risk",
         ylabel="observed share of events",
         xlim=(x0, x1),
@@ -486,7 +492,7 @@ def dispersions(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Dispersion |z|",
+        title=TITLES["dispersion"],
         xlabel="|z|, log scale",
         ylabel="",
         xlim=(_SMALLEST * 0.75, _LARGEST),
@@ -573,7 +579,7 @@ def benefits(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Net benefit",
+        title=TITLES["benefit"],
         xlabel="threshold at which one acts",
         ylabel="net benefit / prevalence" if scale == "standardised" else "net benefit",
         xlim=(now["from"].item(), now["to"].item()),
@@ -616,7 +622,7 @@ def weights(
     return frame(
         hv.Overlay([area, base]),
         backend,
-        title="Weight of thresholds",
+        title="Weight of thresholds, η",
         xlabel="threshold",
         ylabel="weight",
         xlim=(now["from"].item(), now["to"].item()),

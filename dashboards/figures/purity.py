@@ -20,6 +20,7 @@ SLOTS = (0, 1, 2)  # vectors side by side
 POINTS = 2000  # of a curve, whatever the vector
 FAR = 1e9  # beyond the last rank of every vector
 RATE_RANGE = (1e-6, 1.6)
+TITLE = "Purity: how many of the highest risks had the event"
 
 _LEAK = theme.REGIME_COLOR["leak"]
 _LINES = {"solid": "-", "dashed": "--", "dashdot": "-.", "dotted": ":"}
@@ -212,12 +213,19 @@ def purity_curves(
             (6, -5),
             hooks.get("k_min_text"),
         ),
-        _label((1.0, 1.0), str(now["line_text"].values[0]), backend, (2, -24), hooks.get("line_text")),
+        _label(
+            (float(now["line_x"].values[0]), 1.0),
+            str(now["line_text"].values[0]),
+            backend,
+            (-4, -20),
+            hooks.get("line_text"),
+            align="right",
+        ),
     ]
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Purity of the head",
+        title=TITLE,
         xlabel="records, from the highest predicted risk down",
         ylabel="purity: share of events among them",
         xlim=(0.9, float(now["x_end"])),
@@ -237,6 +245,7 @@ def _label(
     backend: str,
     shift: tuple[float, float],
     hooks: Sequence[Callable] | None,
+    align: str = "left",
 ) -> hv.Element:
     x, y = at
     return style(
@@ -246,13 +255,13 @@ def _label(
             "text_color": theme.LIGHT["alarm"],
             "text_font": theme.FONT_VALUE,
             "text_font_size": "12px",
-            "text_align": "left",
+            "text_align": align,
             "text_baseline": "bottom",
         },
         matplotlib={
             "color": theme.LIGHT["alarm"],
             "size": 8,
-            "horizontalalignment": "left",
+            "horizontalalignment": align,
             "verticalalignment": "bottom",
         },
         hooks=[offset(*shift), *(hooks or [])],

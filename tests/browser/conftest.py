@@ -157,6 +157,46 @@ def reset(standing):
     return standing
 
 
+class Frames:
+    """Counts what goes over the page's websockets, either way."""
+
+    def __init__(self, page):
+        self.count = 0
+        page.on("websocket", self._hear)
+
+    def _hear(self, socket):
+        for way in ("framesent", "framereceived"):
+            socket.on(way, self._add)
+
+    def _add(self, payload):
+        self.count += 1
+
+
+def drag(page, frames, label, read, shares=(0.6, 0.8, 0.3, 0.1)):
+    """Drag a slider; the picture follows, no message is sent, no canvas is made. Return what was read."""
+    page.mouse.move(2, 2)
+    page.evaluate("for (const c of probe.elements('canvas')) c.known = true")
+    slider = page.get_by_role("slider", name=label, exact=True)
+    slider.scroll_into_view_if_needed()
+    track, last = slider.bounding_box(), int(slider.get_attribute("max"))
+    now = int(slider.input_value()) / last
+    at = lambda share: track["x"] + 9 + share * (track["width"] - 18)  # noqa: E731
+    y = track["y"] + track["height"] / 2
+    page.mouse.move(at(now), y)
+    page.mouse.down()
+    page.evaluate("probe.frames(3)")
+    before, seen = frames.count, []
+    for share in shares:
+        page.mouse.move(at(share), y, steps=4)
+        page.evaluate("probe.frames(3)")
+        seen.append((int(slider.input_value()), page.evaluate(read)))
+    during = frames.count
+    page.mouse.up()
+    assert during == before, f"{during - before} websocket frames during the drag"
+    assert page.evaluate("[...probe.elements('canvas')].filter((c) => !c.known).length") == 0, "new canvases"
+    return seen
+
+
 def stand(page, figures=FIGURES):
     """Wait until every figure of a page stands."""
     page.wait_for_function(f"globalThis.probe?.ready({figures})")

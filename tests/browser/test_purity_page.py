@@ -1,16 +1,18 @@
 """The purity page in a browser: every stop against the core, the hand, choosing, files, looks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from dashboards import purity_answers as answers
 from dashboards.shelf import shipped
+from leakviz import sweep_purity
 from leakviz.blind import TRIGGERS, VERDICTS, sweep_blind
 from leakviz.certification import read_false_certification
 from leakviz.purity import DELTA_STOPS, K_MIN_STOPS
 
-from .conftest import DESKTOP, PHONE, visits
+from .conftest import DESKTOP, PHONE, Frames, drag, visits
 
 FIGURES = 6
 NAMES = ("flchain__lr__honest", "flchain__lr__chapter")
@@ -18,9 +20,14 @@ WORD = {"": "", "near-label": ", near-label", "above-ceiling": ", above the ceil
 
 
 @pytest.fixture(scope="module")
-def page(browser, app_url):
+def frames():
+    return []
+
+
+@pytest.fixture(scope="module")
+def page(browser, app_url, frames):
     with visits(browser, app_url) as visit:
-        yield visit("?page=purity", figures=FIGURES)
+        yield visit("?page=purity", figures=FIGURES, prepare=lambda page: frames.append(Frames(page)))
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +116,45 @@ def test_the_box_is_dragged_by_its_edges(start):
     start.mouse.move(to["x"], to["y"], steps=6)
     start.mouse.up()
     start.wait_for_function("location.search.includes('delta=0.2')")
+
+
+def test_the_picture_follows_a_drag_and_the_server_hears_nothing(start, frames, sweeps):
+    look = "[probe.column('box', 'bottom')[0], ...[0, 1].map((i) => probe.texts()[`head_${i}`])]"
+    for stop, (bottom, *heads) in drag(start, frames[0], "delta", look):
+        delta = DELTA_STOPS[stop]
+        assert bottom == round(1 - delta, 3)
+        assert heads == [f"{sweep['spike'].sel(delta=delta).item():,}" for sweep in sweeps]
+
+
+def test_two_visitors_do_not_touch_each_other(start, visit):
+    other = visit("?page=purity&first=nhefs__lr__honest&beside=none&delta=0.2", figures=FIGURES)
+    start.get_by_role("slider", name="k_min").press("ArrowRight")
+    other.get_by_role("slider", name="delta").press("End")
+    start.wait_for_function("location.search.includes('k_min=55')")
+    other.wait_for_function("location.search.includes('delta=0.3')")
+    texts = [
+        page.evaluate("(({say_delta, say_k_min, title_0}) => [say_delta, say_k_min, title_0])(probe.texts())")
+        for page in (start, other)
+    ]
+    assert texts == [
+        ["0.05", "55", shipped(NAMES[0]).title],
+        ["0.30", "50", shipped("nhefs__lr__honest").title],
+    ]
+
+
+def test_the_data_behind_the_curves_are_of_the_stop_that_is_seen(start):
+    start.evaluate("probe.table.go({delta: 40})")
+    start.wait_for_function("location.search.includes('delta=0.2')")
+    with start.expect_download() as started:
+        start.get_by_role("button", name="CSV", exact=True).first.click()
+    rows = pd.read_csv(started.value.path())
+    for name in NAMES:
+        own, vector = rows[rows["vector"] == name], shipped(name)
+        head = sweep_purity(vector.p, vector.y, deltas=["0.2"])
+        assert (own["delta"] == 0.2).all()
+        assert (own["spike"] == head.spike.item()).all()
+        at = own.set_index("k").loc[head.spike.item()]
+        assert (at["events"], at["purity"]) == (head.spike_events.item(), head.spike_purity.item())
 
 
 def test_buttons_of_the_calculator(start):

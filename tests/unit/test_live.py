@@ -30,7 +30,11 @@ def decode(blob):
 
     for variable in header["variables"].values():
         variable["index"] = array(*variable["index"])
-        variable["rows"] = array(*variable["rows"]).reshape(-1, variable["width"] or 1)
+        rows, width = array(*variable["rows"]), variable["width"] or 1
+        if variable["bits"]:  # eight to a byte, every row from a byte of its own
+            rows = rows.reshape(-1, -(-width // 8))
+            rows = np.stack([rows[:, i // 8] >> (i % 8) & 1 for i in range(width)], axis=1)
+        variable["rows"] = rows.reshape(-1, width)
     return header
 
 
@@ -94,6 +98,8 @@ def table(**variables):
         ((), True),
         (("a",), np.array([True, False, True])),
         (("a", "x"), np.array([[True, False]] * 3)),
+        (("a", "x"), np.arange(33).reshape(3, 11) % 4 == 1),
+        (("a", "b", "x"), np.arange(96).reshape(3, 2, 16) % 5 == 1),
         (("a",), np.array(["", "α", "<b>"], dtype=object)),
         (("a", "x"), np.array([["p", "q"], ["q", "p"], ["p", "q"]])),
         (("a",), np.array([-1, 0, 2**30])),
@@ -312,6 +318,19 @@ def test_apply_puts_the_present_rows_into_what_is_tagged(live):
     assert stranger.data["y"] == [5.0, 5.0]
     np.testing.assert_array_equal(image.data["image"][0], [[6, 7, 8], [9, 10, 11]])
     assert (line.location, line.visible) == (0.3, False)
+
+
+def test_other_stops_bring_their_start_labels_and_marks(live):
+    finer = live.answers.isel(a=[0, 1, 1, 2]).assign_coords(a=[0.1, 0.2, 0.25, 0.3])
+    live.update_answers(
+        finer, start={"a": 0.25}, labels={"a": list("pqrs")}, marks={"a": [(0.3, "last"), (0.2, "second")]}
+    )
+    wiring = json.loads(live.wiring)
+    assert wiring["starts"] == live.starts == {"a": 2, "b": 0, "c": 1}
+    assert wiring["labels"]["a"] == ["p", "q", "r", "s"]
+    assert [s["marks"] for s in wiring["sliders"]] == [[[3, "last"], [1, "second"]], []]
+    live.go(a=0.25)
+    assert (live.value("a"), live.state["a"]) == (0.25, 2)
 
 
 def test_wiring_names_every_target_and_label(live):

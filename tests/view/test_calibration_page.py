@@ -198,19 +198,34 @@ def test_numbers_are_the_core_s(shelf, method, fit):
     )
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.0, 0.3), (0.9, 0.01), (0.2, 0.2), (0.005, 0.99)])
-def test_expected_net_benefit_of_a_range(honest, low, high):
-    vector = honest.vector
-    direct = leakviz.expected_net_benefit(vector.p, vector.y, weight=("uniform", *threshold_range(low, high)))
-    now = honest.live.at(low=low, high=high)
-    assert float(now["uniform_value"].item().replace("−", "-")) == pytest.approx(direct.value, abs=6e-6)
-    ends = [float(t.replace("−", "-")) for t in now["uniform_interval"].item().split(" to ")]
-    assert ends == pytest.approx([direct.low, direct.high], abs=6e-6)
-    scaled = honest.live.at(low=low, high=high, scale="standardised")
-    assert float(scaled["uniform_value"].item().replace("−", "-")) == pytest.approx(
-        direct.standardised, abs=6e-6
-    )
-    assert now["range_says"].item() == "{:g} to {:g}".format(*threshold_range(low, high))
+def test_every_pair_of_threshold_stops_shows_what_the_core_answers(honest):
+    """All 361 pairs, in both orders: the value, its interval, treating all, the axes and what they hold."""
+    vector, table = honest.vector, honest.live.answers
+    names = ("uniform_value", "uniform_interval", "uniform_all", "range_says", "from", "to", "benefit_y1")
+    at = {**dict.fromkeys(("method", "eta"), 0), "fit": FITS.index("same")}
+    shown = {
+        name: table[name].isel({d: i for d, i in at.items() if d in table[name].dims}).values
+        for name in names
+    }
+    direct = {}
+    for i, j in itertools.product(range(ENDS.size), repeat=2):
+        low, high = threshold_range(ENDS[i], ENDS[j])
+        if (low, high) not in direct:
+            direct[low, high] = leakviz.expected_net_benefit(
+                vector.p, vector.y, weight=("uniform", low, high)
+            )
+        core = direct[low, high]
+        values = [shown["uniform_value"][0, i, j], *shown["uniform_interval"][0, i, j].split(" to ")]
+        values += [shown["uniform_all"][0, i, j], shown["uniform_value"][1, i, j]]
+        wanted = [core.value, core.low, core.high, core.treat_all, core.standardised]
+        np.testing.assert_allclose(
+            [float(v.replace("−", "-").replace(",", "")) for v in values], wanted, atol=6e-6
+        )
+        assert shown["range_says"][i, j] == f"{low:g} to {high:g}"
+        assert (shown["from"][i, j], shown["to"][i, j]) == (low, high)
+    curve = leakviz.net_benefit(vector.p, vector.y, ENDS)["net_benefit"].values
+    for i, j in itertools.combinations(range(ENDS.size), 2):
+        assert shown["benefit_y1"][0, i, j] > curve[i : j + 1].max()
 
 
 def test_expected_net_benefit_of_a_beta_weight(honest):
@@ -331,9 +346,26 @@ def test_own_predictions_come_first_and_are_fitted_on_their_folds():
     ranked = leakviz.rank_predictions(p, vector.y)
     assert page.answer().reading.c_statistic == concordance_ranked(ranked)
     assert page.answer().reading.spike == spike_ranked(ranked, "0.05")
-    assert page.subject == "my <b>file</b>.csv, 400 records"
+    assert page.subject == "my <b>file</b>.csv"
     later = CalibrationPage("", shelf)
     assert later.state.vector == "own:a"
+
+
+def test_shipped_predictions_are_cross_fitted_on_random_fifths(shelf):
+    page = CalibrationPage("?vector=actg175__lr__honest&method=platt&fit=folds", shelf)
+    vector, folds = page.vector, folds_of(page.vector)
+    assert vector.folds is None
+    assert np.ptp(np.bincount(folds)) <= 1
+    assert np.bincount(folds).size == 5
+    np.testing.assert_array_equal(folds, folds_of(vector))  # seeded
+    p = leakviz.recalibrate(vector.p, vector.y, method="platt", folds=folds).p
+    now = page.live.at()
+    assert page.answer().reading.fitted_on == "other folds"
+    assert now["est_c"].item() == f"{leakviz.auroc(p, vector.y):.3f}"
+    assert now["folds_say"].item().endswith("folds: random fifths, seed 0")
+    assert now["see_folds"].item() == "on"
+    assert page.live.at(fit="same")["est_slope"].item() == "1.00"
+    assert page.data("benefit")["fitted_on"].unique().tolist() == ["other folds"]
 
 
 def test_without_folds_there_is_one_fit_and_it_is_labelled():

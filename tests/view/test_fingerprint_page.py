@@ -161,11 +161,11 @@ def test_the_table_is_small(page):
 # Figures
 
 
-def figures_of(page):
+def figures_of(page, labels=LABELS):
     """Return the Bokeh figures of a page as the app gets them, by name."""
     root = page.__panel__().get_root()
     by_labels = {(f.xaxis[0].axis_label, f.yaxis[0].axis_label): f for f in root.select({"type": Plot})}
-    return {name: by_labels[labels] for name, labels in LABELS.items()}
+    return {name: by_labels[known] for name, known in labels.items()}
 
 
 def test_every_target_is_on_the_page_and_fits(page):

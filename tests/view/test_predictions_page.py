@@ -16,7 +16,7 @@ from dashboards import predictions, upload
 from dashboards.predictions import PredictionsPage
 from dashboards.shelf import OWN, Shelf
 from dashboards.upload import Upload
-from leakviz import blind_test
+from leakviz import blind_test, purity_curve
 from leakviz.predictions import MAX_BYTES
 
 HTML = '<img src=x onerror="alert(1)">'
@@ -137,6 +137,27 @@ def test_two_files_of_one_name_can_be_told_apart(frame):
     assert [vector.title for vector in page.shelf.own] == ["preds.csv", "preds.csv (2)"]
 
 
+def test_a_file_that_leaves_nothing_open_is_used_at_once_and_its_curve_is_seen(frame):
+    page = PredictionsPage()
+    assert not page.look.card.visible
+    page.load(as_bytes(frame, "csv"), "preds.csv")
+    (vector,) = page.shelf.own
+    assert page.used == vector.name
+    assert page.look.card.visible
+    source = next(
+        m for m in page.look.figure.references() if f"{page.look.live.key}/curve_0:source" in m.tags
+    )
+    curve = purity_curve(frame["p"], frame["y"])
+    np.testing.assert_array_equal(source.data["rank"][: curve.k.size], curve.k)
+    np.testing.assert_allclose(source.data["purity"][: curve.k.size], curve.purity)
+    drawn = page.look.data()
+    assert drawn["events"].iloc[-1] == frame["y"].sum()
+    assert (drawn["verdict"] == page.results[vector.name].verdict).all()
+    page.load(OPEN, "open.csv")  # what is asked is not used before it is answered
+    assert not page.look.card.visible
+    assert page.shelf.own == [vector]
+
+
 # ---- questions
 
 OPEN = b"id,risk,bmi,died,site\n" + b"".join(
@@ -179,22 +200,26 @@ def test_what_was_decided_can_be_changed_and_is_said_again():
     page = loaded(b"p,y\n0.9,1\n0.2,0\n0.4,1\n")
     np.testing.assert_array_equal(page.shelf.own[0].y, [1, 0, 1])
     page.answer("positive", "0")
-    assert page.used == ""
-    page.use()
-    assert [list(v.y) for v in page.shelf.own] == [[1, 0, 1], [0, 1, 0]]
+    (vector,) = page.shelf.own  # the same file, read another way, takes its place
+    assert (list(vector.y), vector.title) == ([0, 1, 0], "preds.csv")
+    assert page.used == vector.name
+    assert set(page.results) == {vector.name}
+    assert page.look.vector is vector
     page.answer("positive", "")
     assert page.found.answers["positive"] == "1"
+    assert [list(v.y) for v in page.shelf.own] == [[1, 0, 1]]
 
 
 def test_an_answer_that_does_not_fit_is_a_message_and_no_vector():
     page = PredictionsPage()
     page.load(b"p,y\n0.9,1\n0.2,0\n", "preds.csv")
+    (vector,) = page.shelf.own
     page.answer("positive", "2")
     assert "positive='2' is not in y" in seen(page)["alert"][0]
-    page.use()
-    assert page.shelf.own == []
+    assert page.shelf.own == [vector]
     page.answer("positive", "")
     assert seen(page)["alert"] == []
+    assert [v.name for v in page.shelf.own] == [vector.name]
     page.answer("verdict", "leaky")  # no such question
     assert page.said == {}
 

@@ -12,7 +12,7 @@ from dashboards import export
 from dashboards import purity_answers as answers
 from dashboards.figures import purity as figures
 from dashboards.purity import DEFAULT, NONE, PurityPage
-from dashboards.shelf import ArmSettings, Shelf, Vector, shipped, shipped_names
+from dashboards.shelf import PUBLISHED, ArmSettings, Shelf, Vector, shipped, shipped_names
 from leakviz.blind import CEILING_STOPS, blind_test_ranked
 from leakviz.certification import MAX_RISKS, false_certification
 from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, rank_predictions
@@ -32,15 +32,15 @@ def say(page, variable):
     return str(page.live.at()[variable].item())
 
 
-def models(page):
-    return list(page.__panel__().get_root().references())
-
-
-def tagged(page, name):
-    tag = f"{page.live.key}/{name}"
-    found = {m.id: m for m in models(page) if tag in m.tags}
-    assert len(found) == 1, (name, len(found))
-    return next(iter(found.values()))
+def tagged(page):
+    """Return the models of a page's figures by their tags; each tag is on one model only."""
+    found = {}
+    for model in page.__panel__().get_root().references():
+        for tag in model.tags:
+            if isinstance(tag, str) and tag.startswith(page.live.key + "/"):
+                found.setdefault(tag.split("/", 1)[1], {})[model.id] = model
+    assert {name: len(models) for name, models in found.items() if len(models) > 1} == {}
+    return {name: next(iter(models.values())) for name, models in found.items()}
 
 
 # ---- the words are the core's
@@ -191,13 +191,12 @@ def test_only_the_head_finds_the_flag(arms):
 
 def test_every_target_exists_once_and_takes_rows_of_its_length():
     page = PurityPage()
-    now = page.live.at()
+    now, models = page.live.at(), tagged(page)
     for target, column, variable in page.live.columns:
-        assert len(tagged(page, target).data[column]) == now[variable].size, (target, column)
+        assert len(models[target].data[column]) == now[variable].size, (target, column)
     for target, attribute, variable in page.live.attributes:
-        assert getattr(tagged(page, target), attribute) == now[variable].item(), (target, attribute)
-    for grip in page.live.grips:
-        tagged(page, grip.target)
+        assert getattr(models[target], attribute) == now[variable].item(), (target, attribute)
+    assert {grip.target for grip in page.live.grips} <= set(models)
 
 
 @pytest.mark.parametrize("query", ["?delta=0.2&k_min=7&epsilon=0.03&third=nhefs__lr__yrdth", "?beside=none"])
@@ -355,6 +354,42 @@ def test_a_link_to_anothers_file_says_so():
     assert page.state.delta == 0.1
     assert "load it again" in page._alert.object
     assert page._alert.visible
+
+
+def test_lost_links_and_the_header_name_vectors_as_the_menus_do():
+    page = PurityPage("?first=own:feedbeef&third=arm:nothing&beside=unheard__of")
+    assert DEFAULT[0] not in page._alert.object
+    assert f"Until then, {shipped(DEFAULT[0]).title} is shown" in page._alert.object
+    assert f"which is not here; {shipped(DEFAULT[1]).title} is shown" in page._alert.object
+    assert "“arm:nothing”, which is not here; none is shown" in page._alert.object
+    assert page.subject == f"{shipped(DEFAULT[0]).title}, and 1 more"
+    page.state.beside = NONE
+    assert page.subject == shipped(DEFAULT[0]).title
+
+
+def test_every_shipped_vector_names_who_published_its_records():
+    for name in shipped_names():
+        assert PUBLISHED[name.split("__")[0]] in shipped(name).source
+    readme = (Path(__file__).parents[2] / "data" / "predictions" / "README.md").read_text(encoding="utf-8")
+    for words in PUBLISHED.values():
+        package = words.split(" (")[0]
+        assert package in readme
+
+
+def test_predictions_that_are_all_the_same_are_undetermined():
+    y = np.arange(500) < 480
+    vector = Vector(
+        name="own:same", title="same.csv", source="a file", p=np.full(500, 0.4), y=y,
+        ranked=rank_predictions(np.full(500, 0.4), y),
+    )  # fmt: skip
+    shelf = Shelf()
+    shelf.add(vector)
+    page = PurityPage("", shelf)
+    assert say(page, "verdict_0") == "Undetermined"
+    assert "every record has the same prediction" in say(page, "evidence_0").lower()
+    assert page.answer()["own:same"].verdict == "undetermined"
+    page.state.ceiling = "0.50"
+    assert say(page, "together") == "undetermined"
 
 
 def test_links():

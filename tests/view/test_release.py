@@ -6,10 +6,12 @@ import time
 import weakref
 
 import panel as pn
+import pytest
 from bokeh.client import pull_session
 
 from dashboards import stencil
 from dashboards.fingerprint import FingerprintPage
+from dashboards.whitening import WhiteningPage
 
 
 def is_up(port):
@@ -17,12 +19,13 @@ def is_up(port):
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_page_goes_with_its_session(monkeypatch):
+@pytest.mark.parametrize("make", [FingerprintPage, WhiteningPage])
+def test_a_page_goes_with_its_session(monkeypatch, make):
     monkeypatch.setattr(stencil, "_DRAWN", {})  # the first page draws for all, and must go too
     alive = []
 
     def app():
-        page = FingerprintPage()
+        page = make()
         alive.extend([weakref.ref(page), weakref.ref(page.live), weakref.ref(page.state)])
         return page.__panel__()
 

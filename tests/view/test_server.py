@@ -1,12 +1,14 @@
 """The server's settings: made once, in dashboards/server.py."""
 
 import http.client
+import logging
 import socket
 import time
 
 import panel as pn
 import pytest
 from threadpoolctl import threadpool_info
+from tornado.websocket import WebSocketClosedError
 
 from dashboards import server
 
@@ -60,11 +62,16 @@ def test_one_thread_and_sanitised_panes():
 class Handler:
     delayed = True
 
+    def __init__(self):
+        self.settings = {"websocket_max_message_size": 20 << 20}  # as panel serve has it
+        params = type("Params", (), {"max_message_size": 20 << 20})()
+        self.ws_connection = type("Socket", (), {"params": params})()
+
     def set_nodelay(self, value):
         self.delayed = not value
 
 
-def test_messages_leave_at_once(monkeypatch):
+def test_messages_leave_at_once_and_large_ones_do_not_come_in(monkeypatch):
     handler = Handler()
     connection = type("Connection", (), {"_socket": handler})()
     session = type("Session", (), {"_subscribed_connections": {connection}})()
@@ -72,3 +79,15 @@ def test_messages_leave_at_once(monkeypatch):
     monkeypatch.setattr(pn.state, "_curdoc", None, raising=False)
     server.no_delay(context)
     assert not handler.delayed
+    assert handler.settings["websocket_max_message_size"] == server.MESSAGE_BYTES
+    assert handler.ws_connection.params.max_message_size == server.MESSAGE_BYTES
+    handler.ws_connection = None
+    server.no_delay(context)  # a tab that has gone
+
+
+def test_a_browser_that_has_gone_is_no_news(caplog):
+    server.prepare()
+    log = logging.getLogger("asyncio")
+    for error in (WebSocketClosedError(), RuntimeError("news")):
+        log.error("Task exception was never retrieved", exc_info=error)
+    assert [record.exc_info[0] for record in caplog.records] == [RuntimeError]
