@@ -559,8 +559,8 @@ class AuditPage(pn.viewable.Viewer):
             "the fit set. It does not say that a new benchmark is clean: that takes its own audit, under “Your "
             "embeddings”.</p>"
             '<p class="note">A hard clean pair fires like a leak (CIFAR-100 to CIFAR-10, ResNet-50): one setting raises a '
-            "suspicion, the exclusion contrast is the evidence. In signature space even that contrast is not enough: the "
-            "paper needs retraining there.</p>",
+            "suspicion, the exclusion contrast is the evidence. In signature space the paper finds even that contrast "
+            "wanting, and retrains; here it holds better, see the table.</p>",
             css="p { margin-top: 6px !important }",
         )
 

@@ -503,7 +503,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
         view = self.view = self.view or ResultView(self._truth_said)
         for name in FIGURES:
             if name not in view.panes:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0)  # others first
                 await in_document(self._document, partial(view.prepare, name))
 
     def _keep(self, result: Result) -> None:

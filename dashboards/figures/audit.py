@@ -19,8 +19,8 @@ from dashboards import theme
 from dashboards.figures.style import INK, by_column, frame, offset, style
 
 FIGURES = {
-    "published": "Published",
-    "own": "Computed here",
+    "published": "Published settings in the wild",
+    "own": "Other sources, computed here",
     "index": "What the index sees",
     "pairs": "The same class, inside and outside the fit set",
     "spaces": "Signature against embedding",
@@ -312,7 +312,7 @@ def published(
                 hooks=[offset(dx, dy)],
             )
         )
-    return _in_the_box(layers, backend, "Published settings in the wild", hooks.get("published"))
+    return _in_the_box(layers, backend, FIGURES["published"], hooks.get("published"))
 
 
 def own(
@@ -361,7 +361,7 @@ def own(
             tips=[("", "@title"), ("oracle LDA", "@x{0.000}"), ("best-unsup", "@y{0.000}")],
         )
     )
-    return _in_the_box(layers, backend, "Other sources, computed here", hooks.get("own_figure"))
+    return _in_the_box(layers, backend, FIGURES["own"], hooks.get("own_figure"))
 
 
 def _in_the_box(

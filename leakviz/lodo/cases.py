@@ -4,8 +4,6 @@
 been changed itself, is refused.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -78,8 +76,13 @@ GIVEN = ("tfidf", "minilm")
 """Results whose scores came with the data; the features behind them are not shipped."""
 
 
-def lodo_cases() -> pd.DataFrame:
+def lodo_cases(*, case: str | None = None) -> pd.DataFrame:
     """List the results that ship.
+
+    Parameters
+    ----------
+    case : str, optional
+        List those of one data set only.
 
     Returns
     -------
@@ -88,25 +91,31 @@ def lodo_cases() -> pd.DataFrame:
         ``title``, ``license``, ``source``, ``retention`` and ``ablation`` (whether `load_retention` and
         `load_ablation` know the name).
 
+    Raises
+    ------
+    InputError
+        If there is no such data set.
+
     Examples
     --------
-    >>> cases = lodo_cases()
-    >>> cases.name[cases.case == "penguins"].tolist()
+    >>> lodo_cases(case="penguins").name.tolist()
     ['penguins__logistic', 'penguins__forest']
     """
+    _check_case("penguins" if case is None else case)
     rows = [
         {
             "name": f"{name}__{model}",
             "case": name,
             "model": model,
-            "title": case.title,
-            "license": case.license,
-            "source": case.source,
+            "title": about.title,
+            "license": about.license,
+            "source": about.source,
             "retention": model in ("logistic", "tfidf"),
             "ablation": model == "logistic",
         }
-        for name, case in CASES.items()
-        for model in case.results
+        for name, about in CASES.items()
+        for model in about.results
+        if case in (None, name)
     ]
     return pd.DataFrame(rows)
 
@@ -135,8 +144,7 @@ def load_lodo_data(case: str) -> SourceTable:
     >>> penguins.X.shape, sorted(set(penguins.source.tolist()))
     ((333, 4), ['Adelie', 'Chinstrap', 'Gentoo'])
     """
-    if case not in CASES:
-        raise InputError(f"case must be one of {', '.join(CASES)}, got {case!r}")
+    _check_case(case)
     if case == "penguins":
         return read_sources(
             _shipped("penguins.csv"),
@@ -435,6 +443,11 @@ def _given_retention() -> xr.Dataset:
         {"title": case.title, "license": case.license, "provenance": case.source, "kind": "retention"},
     )
     return describe(result)
+
+
+def _check_case(case: str) -> None:
+    if case not in CASES:
+        raise InputError(f"case must be one of {', '.join(CASES)}, got {case!r}")
 
 
 def _arrays(case: str) -> dict[str, NDArray]:

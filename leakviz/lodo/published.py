@@ -20,8 +20,13 @@ _MERGED = {"mosscap": ("mosscap", "gandalf_summarization")}
 """Sources that the notebook holds out as one."""
 
 
-def load_published_lodo() -> xr.Dataset:
+def load_published_lodo(*, folder: str | Path | None = None) -> xr.Dataset:
     """Load the published LODO accuracies: 17 held-out sources, 4 classifiers.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path, optional
+        Where the published tables are; by default the ones that ship.
 
     Returns
     -------
@@ -63,7 +68,7 @@ def load_published_lodo() -> xr.Dataset:
     >>> raw.accuracy.size, round(100 * float(raw.mean_accuracy.sel(scope="mixed")), 1)
     (17, 74.1)
     """
-    rows = _table("lodo_accuracy.csv")
+    rows = _table("lodo_accuracy.csv", folder)
     rows["classifier"] = rows["classifier"] + ", " + rows["threshold_strategy"]
     sources = list(dict.fromkeys(rows["held_out_dataset"]))
     classifiers = list(dict.fromkeys(rows["classifier"]))
@@ -75,7 +80,7 @@ def load_published_lodo() -> xr.Dataset:
         return wide[name][classifiers].to_numpy(dtype=np.float64)
 
     n = wide["n"][classifiers[0]].to_numpy(dtype=np.int64)
-    listed = _table("lodo_datasets.csv").set_index("dataset")
+    listed = _table("lodo_datasets.csv", folder).set_index("dataset")
     listed["positives"] = (listed["n"] * listed["malicious_pct"] / 100).round()
     parts = [list(_MERGED.get(source, (source,))) for source in sources]
     positives = np.array([listed.loc[part, "positives"].sum() for part in parts], dtype=np.int64)
@@ -85,7 +90,7 @@ def load_published_lodo() -> xr.Dataset:
     accuracy = cells("accuracy_pct") / 100
     low, high = wilson_interval(np.rint(accuracy * n[:, np.newaxis]), n[:, np.newaxis])
     f1 = np.where((positives > 0)[:, np.newaxis], cells("f1_pct") / 100, np.nan)
-    quoted = _table("quoted_figures.csv")
+    quoted = _table("quoted_figures.csv", folder)
     quoted = quoted[(quoted["arxiv_id"] == "2602.14161") & (quoted["quantity"] == "pooled_auc")]
     scopes = {"all": np.ones(len(sources), dtype=bool), "mixed": kind == KINDS[0]}
     table, per_scope = ("source", "classifier"), ("scope", "classifier")
@@ -114,8 +119,13 @@ def load_published_lodo() -> xr.Dataset:
     )
 
 
-def load_published_retention() -> xr.Dataset:
+def load_published_retention(*, folder: str | Path | None = None) -> xr.Dataset:
     """Load the 20 features whose retention the authors' notebook prints: 5 of each quadrant.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path, optional
+        Where the published tables are; by default the ones that ship.
 
     Returns
     -------
@@ -140,8 +150,8 @@ def load_published_retention() -> xr.Dataset:
     >>> features.sizes["feature"], int(features.sign_flip.sum()), int(features.printed_shortcuts.sum())
     (20, 2, 14)
     """
-    rows = _table("lodo_sae_features.csv")
-    counts = _table("lodo_shortcut_dependency_counts.csv")
+    rows = _table("lodo_sae_features.csv", folder)
+    counts = _table("lodo_shortcut_dependency_counts.csv", folder)
     sources = list(dict.fromkeys([*counts["dataset"], *rows["depends_on"]]))
     printed = counts.set_index("dataset")["n_shortcut_features"].reindex(sources, fill_value=0)
     result = xr.Dataset(
@@ -169,8 +179,8 @@ def _weighted(values: np.ndarray, n: np.ndarray, rows: np.ndarray) -> list[float
     return means
 
 
-def _table(name: str) -> pd.DataFrame:
-    path: Path = data_dir() / "published" / name
+def _table(name: str, folder: str | Path | None) -> pd.DataFrame:
+    path = (data_dir() / "published" if folder is None else Path(folder)) / name
     if not path.is_file():
-        raise InputError(f"there is no file {name!r} in data/published; restore it")
+        raise InputError(f"there is no file {str(path)!r}; restore it")
     return pd.read_csv(path, dtype={"arxiv_id": str})

@@ -12,6 +12,8 @@ import xarray as xr
 NOISE_BAND = (0.45, 0.55)
 """Where the AUROC of noise features has to be for pooled LODO values to be read as ranking."""
 
+_TELLS_SOURCES = 0.1  # by how much a pooled AUROC may exceed the mean within sources before it is said
+
 _ROWS = ("score", "called", "label", "source_code")
 
 
@@ -47,6 +49,12 @@ def explain_lodo(result: xr.Dataset) -> list[str]:
         said.append(
             f"A model tells the source from the features in {_percent(result.identity_accuracy)} of the rows; "
             f"the largest source holds {_percent(result.identity_majority)}."
+        )
+    pooled, within = (result[name].sel(protocol="cv", scope="all").item() for name in ("auc", "within_mean"))
+    if pooled - within > _TELLS_SOURCES:
+        said.append(
+            f"Cross-validation, too, ranks the rows of one source with {_three(within)} only: what its pooled "
+            f"{_three(pooled)} has more is telling sources apart."
         )
     said.append(
         f"The source's name alone ranks the label with an AUROC of {_three(result.name_auc)} "

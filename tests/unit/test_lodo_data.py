@@ -99,6 +99,10 @@ def test_fact_controls_of_the_kept_results():
         assert result.sizes["draw"] == 20
         assert abs(result.shuffled_mean.item()) < 0.005
         assert 0.45 < result.noise_mean.item() < 0.55
+    # Most of what this benchmark measures is which source a row is from.
+    attacks = load_lodo("prompt_attacks__logistic")
+    assert attacks.name_auc.item() > 0.9
+    assert "what its pooled 0.970 has more is telling sources apart" in " ".join(explain_lodo(attacks))
     trap = load_lodo("prompt_attacks__logistic-unweighted")
     assert trap.noise_mean.item() < 0.3
     assert "far from 0.5" in " ".join(explain_lodo(trap))
