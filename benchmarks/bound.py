@@ -29,6 +29,7 @@ from dashboards.shell import Shell
 
 BUILDS = {
     "fingerprint": build_fingerprint,
+    "computed": build_fingerprint,  # with another battery
     "purity": build_purity,
     "calibration": build_calibration,
     "whitening": build_whitening,

@@ -52,6 +52,7 @@ Z_ALPHA = 1.96
 _STEPS = 512  # of the isotonic curve
 _BAND = 200
 _BARS = 50
+_LEFT = 104  # room for the longest net benefit on the axis: a label that needs more lays the page out anew
 _SMALLEST, _LARGEST = 0.01, 2000.0  # |z| at the figure's ends
 
 Reading = Any  # dashboards.calibration.Reading, a message why there is none, or None while it is computed
@@ -586,7 +587,7 @@ def benefits(
         ylim=(now["benefit_y0"].item(), now["benefit_y1"].item()),
         height=300,
         grid="y",
-        left=62,
+        left=_LEFT,
         hooks=hooks.get("figure"),
     )
 
@@ -628,7 +629,7 @@ def weights(
         xlim=(now["from"].item(), now["to"].item()),
         ylim=(0.0, 1.08),
         height=110,
-        left=62,
+        left=_LEFT,
         yticks=[(0, "0"), (1, "max")],
         hooks=hooks.get("figure"),
     )

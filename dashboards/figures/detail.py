@@ -12,6 +12,7 @@ from typing import Any
 import holoviews as hv
 import numpy as np
 import xarray as xr
+from bokeh.models import BasicTickFormatter, FixedTicker
 
 from dashboards.figures.style import INK, frame, style
 
@@ -114,14 +115,16 @@ def histogram(
         height=210,
         logx=name == "maha",
         yformatter="%.2f",
-        hooks=[_few_ticks, *hooks.get("figure", [])],
+        hooks=[*([_even_ticks] if name == "maha" else []), *hooks.get("figure", [])],
     )
 
 
-def _few_ticks(plot: Any, element: Any) -> None:
-    """Keep the labels of a narrow logarithmic axis apart (a hook)."""
+def _even_ticks(plot: Any, element: Any) -> None:
+    """Label 1, 2, 5, 10, ... of a logarithmic axis: Bokeh's own ticks crowd on less than a decade (a hook)."""
+    ticks = [float(f"{digit}e{power}") for power in range(-3, 9) for digit in (1, 2, 5)]
     for axis in plot.state.xaxis:
-        axis.ticker.desired_num_ticks = 4
+        axis.ticker = FixedTicker(ticks=ticks)
+        axis.formatter = BasicTickFormatter(use_scientific=False)
 
 
 def roc(

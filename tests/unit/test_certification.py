@@ -137,7 +137,7 @@ def test_shipped_table_is_what_the_functions_say():
 
 def test_table_can_be_written_and_read(tmp_path, monkeypatch):
     small = false_certification_table(deltas=["0", "0.05"], k_mins=[3, 50], max_risks=["0.9"])
-    monkeypatch.setattr("leakviz.certification.false_certification_table", lambda: small)
+    monkeypatch.setattr("leakviz.certification.false_certification_table", lambda **_: small)
     again = read_false_certification(write_false_certification(tmp_path / "new"))
     assert again.scan.values == pytest.approx(small.scan.values, rel=1e-9)
     assert again.naive.values == pytest.approx(small.naive.values, rel=1e-9)
