@@ -718,9 +718,15 @@ class CalibrationPage(pn.viewable.Viewer):
         return page_answers(vector, arms, readings)
 
     def _arrived(self, vector: Vector, arms: ArmSettings, answers: xr.Dataset) -> None:
-        if self.vector is vector and self.shelf.arms == arms:
-            with pn.io.hold():
-                self.live.update_answers(answers)
+        def put(*_: Any) -> None:
+            if self.vector is vector and self.shelf.arms == arms:
+                with pn.io.hold():
+                    self.live.update_answers(answers)
+
+        if self.live.seen:
+            put()
+        else:  # a page that is being loaded could miss it
+            self.live.param.watch(put, "seen")
 
     def answer(self) -> Answer:
         """Return the core's answer at the present state.
