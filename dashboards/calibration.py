@@ -1113,7 +1113,7 @@ class CalibrationPage(pn.viewable.Viewer):
         body = card(
             figures.TITLES["benefit"],
             self._pane("benefit", hooks),
-            f"Thresholds {t('range_says')}. Solid: this vector. Dashed, vermilion: as given. Dashed: treat all. Dotted: "
+            f"Thresholds {t('range_says')}. Thick: this vector. Thin, vermilion: as given. Dashed: treat all. Dotted: "
             f"treat none. Standardised: divided by the prevalence, so that 1 is the best. {PAPER}, section 2.",
             links=self._links("benefit", (130, 90)),
             height=300,

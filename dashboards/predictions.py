@@ -31,6 +31,7 @@ from dashboards.figures.purity import TITLE as TITLE_OF_CURVE
 from dashboards.figures.purity import purity_curves
 from dashboards.live import Live
 from dashboards.markup import markup
+from dashboards.purity_answers import part
 from dashboards.shelf import OWN, Shelf, Vector
 from dashboards.state import PageState
 from dashboards.stencil import figure_pane
@@ -198,13 +199,12 @@ class Look:
     No slider moves it, so its table has one stop, which Python writes into the figure.
     """
 
-    def __init__(self, shelf: Shelf):
-        self.shelf = shelf
+    def __init__(self) -> None:
         self.vector: Vector | None = None
         self.test: BlindTest | None = None
         columns, attributes = purity.curves_wiring(slots=[0])  # beside it there is none
         self.live = Live(
-            purity.curves_at_start(None, shelf.get),
+            purity.curves_at_start(None),
             sliders=[],
             columns=columns,
             attributes=attributes,
@@ -341,7 +341,7 @@ class PredictionsPage(pn.viewable.Viewer):
             margin=0,
         )
         self.sheet = Sheet(self._heard, sizing_mode="stretch_width", margin=0)
-        self.look = Look(self.shelf)
+        self.look = Look()
         self.shelf.param.watch(lambda *_: self._show(), "own")
         self._show()
         if pn.state.curdoc and pn.state.curdoc.session_context:
@@ -588,7 +588,7 @@ class PredictionsPage(pn.viewable.Viewer):
         told = threading.Event()
 
         async def use() -> None:
-            vector, result, answers = await self._in_thread(job, lambda: judge(found, self.shelf, others))
+            vector, result, answers = await self._in_thread(job, lambda: judge(found, others))
             self.results[vector.name] = result
 
             def tell() -> None:
@@ -603,6 +603,7 @@ class PredictionsPage(pn.viewable.Viewer):
             # The verdict first: other pages take their time with a new vector.
             while not (told.is_set() or job.stopped.is_set()):
                 await asyncio.sleep(0.01)
+            await asyncio.get_running_loop().run_in_executor(_READERS, part, vector, self.shelf.get)
             held, self._held = self._held, vector.name
             with pn.io.hold():
                 self.shelf.add(vector, instead_of=held)
@@ -763,7 +764,7 @@ class PredictionsPage(pn.viewable.Viewer):
         }
 
 
-def judge(found: Inspection, shelf: Shelf, others: dict[str, str]) -> tuple[Vector, BlindTest, xr.Dataset]:
+def judge(found: Inspection, others: dict[str, str]) -> tuple[Vector, BlindTest, xr.Dataset]:
     """Read predictions, sort them once, test them, and answer what the figure asks.
 
     `others` are names and titles of the vectors beside it, so that no two have one title.
@@ -781,7 +782,7 @@ def judge(found: Inspection, shelf: Shelf, others: dict[str, str]) -> tuple[Vect
         ranked=ranked,
         folds=read.folds,
     )
-    return vector, blind_test_ranked(ranked), purity.curves_at_start(vector, shelf.get)
+    return vector, blind_test_ranked(ranked), purity.curves_at_start(vector)
 
 
 def _untaken(title: str, taken: set[str]) -> str:

@@ -264,12 +264,9 @@ def curves_hooks(live: Live) -> dict[str, list[Callable]]:
     return hooks
 
 
-def curves_at_start(vector: Vector | None, get: Callable[[str], Vector]) -> xr.Dataset:
+def curves_at_start(vector: Vector | None) -> xr.Dataset:
     """Return what the figure of purity shows of one vector where the sliders start."""
-    columns, attributes = curves_wiring()
-    names = dict.fromkeys([c.variable for c in columns] + [a.variable for a in attributes])
-    table = answers.page_answers((vector, None, None), get)[list(names)]
-    return table.sel(delta=START["delta"], k_min=START["k_min"], drop=True)
+    return answers.first_look(vector, delta=START["delta"], k_min=START["k_min"])
 
 
 def curves_data(vector: Vector, test: BlindTest) -> pd.DataFrame:

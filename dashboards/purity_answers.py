@@ -29,7 +29,14 @@ from leakviz.blind import (
     sweep_blind,
 )
 from leakviz.certification import ALPHAS, MAX_RISKS, read_false_certification, read_minimum_heads
-from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, BreadthCurve, RankedPredictions, purity_curve_ranked
+from leakviz.purity import (
+    DELTA_STOPS,
+    K_MIN_STOPS,
+    BreadthCurve,
+    RankedPredictions,
+    purity_curve_ranked,
+    sweep_purity_ranked,
+)
 
 CEILINGS = tuple("off" if math.isinf(c) else f"{c:.2f}" for c in CEILING_STOPS)
 RISKS = tuple(float(risk) for risk in MAX_RISKS)
@@ -158,25 +165,12 @@ def _make_part(vector: Vector, get: Callable[[str], Vector]) -> xr.Dataset:
     widths = breadths(vector, get)
     test = blind_test_ranked(ranked, breadths=widths)
     sweep = sweep_blind(ranked, breadths=widths)
-    rows = curve_rows(purity_curve_ranked(ranked, max_points=POINTS))
     above = sweep["above_ceiling"].values.astype(np.int64)
     if test.c_low is not None:
         above += above * (test.c_low > CEILING_STOPS)
-    spike, purity = sweep["spike"].values, sweep["spike_purity"].values
     table: dict[str, Any] = {
-        "k": ("point", rows["k"]),
-        "purity": ("point", rows["purity"]),
-        "band_x": ("outline", rows["band_x"]),
-        "band_y": ("outline", rows["band_y"]),
-        "base": ((), ranked.prevalence),
-        "seen": ((), True),
+        **_drawn(vector, sweep),
         "n": ((), ranked.n),
-        "spike_x": (("delta", "one"), np.where(spike > 0, spike, np.nan)[:, None]),
-        "spike_y": (("delta", "one"), purity[:, None]),
-        "spike_text": (
-            ("delta", "one"),
-            np.array([f"{k:,}" if k else "" for k in spike], dtype=object)[:, None],
-        ),
         "above_of": ("ceiling", above.astype(np.uint8)),
         "case_of": (("delta", "k_min", "above"), _cases(sweep, above)),
     }
@@ -184,6 +178,55 @@ def _make_part(vector: Vector, get: Callable[[str], Vector]) -> xr.Dataset:
     return xr.Dataset(table, {"delta": sweep["delta"].values, "epsilon": sweep["epsilon"].values}).assign(
         texts
     )
+
+
+_CURVES: WeakKeyDictionary[Vector, dict[str, np.ndarray]] = WeakKeyDictionary()
+
+
+def _drawn(vector: Vector, sweep: xr.Dataset) -> dict[str, Any]:
+    """Return what is drawn of a vector: its curve, once as long as it lives, and its pure heads."""
+    if vector not in _CURVES:
+        _CURVES[vector] = curve_rows(purity_curve_ranked(vector.ranked, max_points=POINTS))
+    rows, spike = _CURVES[vector], sweep["spike"].values
+    return {
+        "k": ("point", rows["k"]),
+        "purity": ("point", rows["purity"]),
+        "band_x": ("outline", rows["band_x"]),
+        "band_y": ("outline", rows["band_y"]),
+        "base": ((), vector.ranked.prevalence),
+        "seen": ((), True),
+        "spike_x": (("delta", "one"), np.where(spike > 0, spike, np.nan)[:, None]),
+        "spike_y": (("delta", "one"), sweep["spike_purity"].values[:, None]),
+        "spike_text": (
+            ("delta", "one"),
+            np.array([f"{k:,}" if k else "" for k in spike], dtype=object)[:, None],
+        ),
+    }
+
+
+_DRAWN = ("k", "purity", "band_x", "band_y", "base", "seen", "spike_x", "spike_y", "spike_text")
+_LINES = ("k_min_line", "line", "box_left", "box_bottom", "k_min_text", "line_text")
+
+
+def first_look(vector: Vector | None, *, delta: float, k_min: int) -> xr.Dataset:
+    """Return what the figure of purity draws of one vector at one stop, and nothing else: it is there soon."""
+    table = common()[list(_LINES)].sel(delta=delta, k_min=k_min, drop=True)
+    table = table.assign(_axis([0 if vector is None else vector.ranked.n]))
+    for slot in SLOTS:
+        of = _nothing()
+        if slot == 0 and vector is not None:
+            of = xr.Dataset(
+                _drawn(vector, sweep_purity_ranked(vector.ranked, deltas=[delta])), {"delta": [delta]}
+            )
+        own = {name: f"{name}_{slot}" for name in _DRAWN}
+        table = table.assign(of[list(own)].sel(delta=delta, drop=True).rename(own).data_vars)
+    return table
+
+
+def _axis(sizes: Sequence[int]) -> dict[str, Any]:
+    """Return where the axis of ranks ends, and the label that stands there."""
+    end = 1.08 * max(*sizes, 10)
+    return {"x_start": ((), 0.9), "x_end": ((), end), "line_x": ("one", [end])}
 
 
 def _cases(sweep: xr.Dataset, above: np.ndarray) -> np.ndarray:
@@ -264,7 +307,7 @@ def _fixed(test: BlindTest) -> dict[str, str]:
         if test.c_statistic is not None:
             texts["m_says"] = f"M* {_down(test.m_star)}."
     z = test.dispersion
-    texts["z"] = "not tested" if z.z is None else f"{z.z:.1f}".replace("-", "−")
+    texts["z"] = "not tested" if z.z is None else f"{round(z.z, 1) + 0.0:.1f}".replace("-", "−")
     texts["z_records"] = f"{z.effective_records:,.0f} effective records"
     return {"m_scan": "", **texts}
 
@@ -349,8 +392,7 @@ def page_answers(vectors: Sequence[Vector | None], get: Callable[[str], Vector])
         own = {name: f"{name}_{slot}" for name in of.data_vars if name != "n"}
         dims = {"above": f"above_{slot}", "case": f"case_{slot}"}
         table = table.assign(of.drop_vars("n").rename({**own, **dims}).data_vars)
-    end = 1.08 * max(*sizes, 10)
-    table["x_start"], table["x_end"], table["line_x"] = ((), 0.9), ((), end), ("one", [end])
+    table = table.assign(_axis(sizes))
     cases = np.empty((len(CASES),) * 3, dtype=object)
     for which in product(range(len(CASES)), repeat=3):
         cases[which] = together([CASES[case][0] for case in which])

@@ -277,7 +277,7 @@ class BlindTest:
             )
         state = "out of line with" if self.warn else "in line with"
         return (
-            f"Dispersion is {state} calibrated risks (z {chosen.z:.1f}, {self.weight} weight); "
+            f"Dispersion is {state} calibrated risks (z {round(chosen.z, 1) + 0.0:.1f}, {self.weight} weight); "
             f"recalibration, honest or not, takes this signal away.{wrong}"
         )
 

@@ -281,6 +281,8 @@ def _draw_benefit(table: dict[str, Any], readings: Mapping[tuple[str, str], Read
             treat_all[s] = reading.benefit[everybody[scale]].values
             if key == ("none", "same"):
                 given[s] = reading.benefit[names[scale]].values
+    for s in range(len(SCALES)):
+        treat_all[s] = _until_below(treat_all[s], -np.nanmax([0.0, *benefit[s].flat, *treat_all[s].flat]))
     table["benefit"] = (("scale", "method", "fit", "cut"), benefit)
     table["benefit_given"] = (("scale", "cut"), given)
     table["treat_all"] = (("scale", "cut"), treat_all)
@@ -295,7 +297,7 @@ def _draw_benefit(table: dict[str, Any], readings: Mapping[tuple[str, str], Read
             curves = benefit[s][..., inside]
             curves = curves[np.isfinite(curves)]
             if curves.size:
-                top = max(1e-4, float(curves.max()), float(treat_all[s][inside].max()))
+                top = max(1e-4, float(curves.max()), float(np.nanmax(np.append(treat_all[s][inside], 0))))
                 y0[s, i, j] = max(min(0.0, float(curves.min())), -0.6 * top) - 0.08 * top
                 y1[s, i, j] = 1.06 * top
     table["benefit_y0"] = (("scale", "low", "high"), y0)
@@ -307,6 +309,14 @@ def _draw_benefit(table: dict[str, Any], readings: Mapping[tuple[str, str], Read
         for j, b in enumerate(BETA_B):
             weight[1, i, j, THRESHOLDS.size :] = beta_shape(THRESHOLDS, a, b)[::-1]
     table["weight"] = (("eta", "a", "b", "outline"), weight)
+
+
+def _until_below(values: NDArray[np.float32], floor: float) -> NDArray[np.float32]:
+    """Cut a curve that falls for good after it has left every frame: its dashes down there cost time to draw."""
+    gone = np.flatnonzero(values < floor)
+    return np.where(
+        np.arange(values.size) > (gone[0] if gone.size else values.size), np.float32(np.nan), values
+    )
 
 
 def beta_shape(tau: NDArray[np.float64], a: float, b: float) -> NDArray[np.float64]:
@@ -553,15 +563,22 @@ def benefits(
         As for `reliability`.
     """
     hooks = hooks or {}
-    layers: list[hv.Element] = []
+    layers: list[hv.Element] = [
+        style(
+            hv.HLine(0, label="treat none"),
+            backend,
+            bokeh={"color": INK, "line_width": 1.3, "line_dash": "dotted"},
+            matplotlib={"color": INK, "linewidth": 0.9, "linestyle": ":"},
+        )
+    ]
+    # Only what ends soon is dashed: dashes that run far out of the frame make a step of the sliders slow.
     looks = (
         ("treat_all", "treat all", INK, "dashed", 1.3),
-        ("none", "treat none", INK, "dotted", 1.3),
-        ("benefit_given", "as given", COLOR, "dashed", 1.3),
-        ("benefit", "this vector", COLOR, "solid", 2.2),
+        ("benefit_given", "as given", COLOR, "solid", 0.9),
+        ("benefit", "this vector", COLOR, "solid", 2.4),
     )
     for name, label, color, dash, width in looks:
-        values = np.zeros(THRESHOLDS.size) if name == "none" else now[name].values.astype(float)
+        values = now[name].values.astype(float)
         seen = bool(now["see_given"]) or name != "benefit_given"
         layers.append(
             style(
@@ -572,7 +589,7 @@ def benefits(
                     "visible": seen,
                     "color": color,
                     "linewidth": 0.7 * width,
-                    "linestyle": {"dashed": "--", "dotted": ":"}.get(dash, "-"),
+                    "linestyle": {"dashed": "--"}.get(dash, "-"),
                 },
                 hooks=hooks.get(name),
             )
