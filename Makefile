@@ -20,7 +20,7 @@ test: $(EXTRAS_STAMP) chromium
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder # one server for all browser tests
 
 # One environment at a time: another PYTHON makes it anew.
 $(STAMP): pyproject.toml

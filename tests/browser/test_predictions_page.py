@@ -5,9 +5,8 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
-from .conftest import DESKTOP, PHONE, served, visits
+from .conftest import fits, served, sound, visits
 
 PAGE = "?page=predictions"
 SCRIPT = "window.harmed = true"
@@ -242,31 +241,14 @@ def reach(page, folder, stage):
         page.get_by_role("alert").filter(has_text="0 bytes").wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("stage", STAGES)
-def test_axe_finds_nothing_serious(visit, folder, stage, scheme):
-    page = bring(visit, color_scheme=scheme)
+def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_screen(page, folder, stage):
     reach(page, folder, stage)
-    found = Axe().run(page).response["violations"]
-    assert [
-        f"{v['id']} ({v['impact']}): " + "; ".join(n["html"][:200] for n in v["nodes"][:5])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ] == []
-
-
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("stage", STAGES)
-def test_nothing_is_wider_than_the_screen(visit, folder, stage, viewport):
-    page = bring(visit, viewport=viewport)
-    reach(page, folder, stage)
+    sound(page)
     if stage == "open":
         give(page, folder / "hostile.csv")
         heading(page, "hostile.csv")
-    wide = page.evaluate(
-        "[document.documentElement, document.body].map((e) => [e.scrollWidth, e.clientWidth])"
-    )
-    assert all(scroll <= client for scroll, client in wide), wide
+        fits(page)
 
 
 def test_a_file_from_the_command_line_is_open_at_the_start(browser, folder, tmp_path):
