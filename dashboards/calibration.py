@@ -360,6 +360,18 @@ def _area(c: tuple[float | None, ...]) -> str:
     return "undefined" if c[0] is None else f"{c[0]:.3f}"
 
 
+def _by_construction(r: Reading, key: str) -> bool:
+    """Tell whether a fit on the same data alone makes an estimate what it is, so that it has no interval.
+
+    Both fits leave the residuals, and their product with the fitted logit, with the sum 0.
+    """
+    if r.fitted_on != "same data":
+        return False
+    if key == "miscalibration":
+        return abs(r.summary.miscalibration.value or 0) < 1e-12  # isotonic
+    return key in ("slope", "slope_intercept", "calibration_in_the_large", "observed_minus_expected")
+
+
 def _texts(vector: Vector, readings: Mapping[Key, Reading | str | None]) -> dict[str, Any]:
     texts: dict[str, Any] = {}
 
@@ -373,6 +385,8 @@ def _texts(vector: Vector, readings: Mapping[Key, Reading | str | None]) -> dict
     for key, _, _ in ESTIMATES:
 
         def value(r: Reading, key: str = key, part: int = 0) -> str:
+            if part and _by_construction(r, key):
+                return "by construction"
             return estimate_text(getattr(r.summary, key), places_of(key, r.summary.brier.value or 0))[part]
 
         put(f"est_{key}", value)
@@ -1033,8 +1047,8 @@ class CalibrationPage(pn.viewable.Viewer):
         body = card(
             figures.TITLES["reliability"],
             self._pane("reliability", hooks),
-            "Dots: bins with Wilson 95 % bars. Line: isotonic regression (CORP). Grey: where that line would lie, "
-            "19 times out of 20, if the risks were calibrated. Below 0: records, log scale. "
+            "Dots: bins with Wilson 95 % bars. Line: isotonic regression (CORP). Grey: at each risk, where that line would lie "
+            "19 times out of 20 if the risks were calibrated. Below 0: records, log scale. "
             f"{live.text('source_says')}",
             links=self._links("reliability", (120, 120)),
             height=540,

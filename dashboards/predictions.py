@@ -320,6 +320,7 @@ class PredictionsPage(pn.viewable.Viewer):
         self.alerts: list[str] = []
         self.results: dict[str, BlindTest] = {}
         self.used = ""
+        self.same = ""  # what was on the shelf with the same content
         self._held = ""  # what the shelf holds of this file: read another way, it takes that place
         self._unread: Inspection | None = None  # as found, with no answers
         self._asked: dict[str, Question] = {}
@@ -593,7 +594,7 @@ class PredictionsPage(pn.viewable.Viewer):
 
             def tell() -> None:
                 with pn.io.hold():
-                    self.used = vector.name
+                    self.used, self.same = vector.name, others.get(vector.name, "")
                     self.look.show(vector, result, answers)
                     self._show()
                     self.upload.work()
@@ -625,7 +626,7 @@ class PredictionsPage(pn.viewable.Viewer):
             self.said, self._known, self._asked, self._behind = {}, {}, {}, False
             self._held = ""
         self._unread, self.found = unread, found
-        self.used = ""
+        self.used = self.same = ""
         if found is not None:
             self._asked.update({question.role: question for question in found.questions})
 
@@ -729,7 +730,14 @@ class PredictionsPage(pn.viewable.Viewer):
             "questions": [field for field in shown if field["role"] in self._asked],
             "rest": [field for field in shown if field["role"] not in self._asked],
             "facts": _facts(found),
-            "decided": list(found.decided),
+            "decided": [
+                *found.decided,
+                *(
+                    [f"These are the numbers of {self.same} again: this takes its place."]
+                    if self.same
+                    else []
+                ),
+            ],
             "table": _table(found),
         }
 

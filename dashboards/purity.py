@@ -610,11 +610,11 @@ class PurityPage(pn.viewable.Viewer):
             '<div role="status" aria-live="polite" aria-atomic="true">'
             f"<h1>At delta <b>{t('say_delta')}</b>, k_min <b>{t('say_k_min')}</b> and {t('say_ceiling')} "
             f"the blind test says: <b>{t('together')}</b>.</h1>"
-            '<p class="note">If no honest risk exceeds 0.9, an honest ranking shows a head that convicts in up to '
-            f"<b>{t('true_9')}</b> cases; the formula M^k_min promises {t('naive_9')}, the chance that {t('say_k_min')} "
+            '<p class="note">If no honest risk exceeds 0.9, an honest ranking shows a head that convicts '
+            f"<b>{t('cases_9')}</b>; the formula M^k_min promises {t('naive_9')}, the chance that {t('say_k_min')} "
             f"patients of risk 0.9 all have the event.</p>{''.join(lines)}</div>"
-            '<p class="small scope">Near-label: an input holds the outcome, or almost, as a cause of death does, which only '
-            "the dead have. Above the ceiling: the ranking is better than an honest one is held to be. "
+            '<p class="small scope">Near-label: the head is as pure as if an input held the outcome, or almost, as a cause of death '
+            "does, which only the dead have. Above the ceiling: the ranking is better than an honest one is held to be. "
             "An outcome that is nearly deterministic at prediction time fires honestly; "
             "a smooth leak below the ceiling cannot be seen by any test on (p, y).</p>"
         )
@@ -840,7 +840,7 @@ class PurityPage(pn.viewable.Viewer):
             pn.Column(*panes, sizing_mode="stretch_width", margin=0, stylesheets=[_FOUR_CSS]),
             "flchain, logistic regression: the model is told who died within so many days after the baseline. Breadth at "
             f"epsilon {t('say_epsilon')}, over the honest model; grey: breadth of two honest models over each other "
-            "(logistic regression and gradient boosting, the same rows). 0 days: the honest model. Dashed: k_min. "
+            "(logistic regression and gradient boosting), 95 % of 1,000 resamples of the rows. 0 days: the honest model. Dashed: k_min. "
             f"As the operating characteristic of {SOURCE.removeprefix('Source: ')}, section 7.2; "
             "data: R package survival, see data/predictions/README.md.",
             links=links,

@@ -29,6 +29,7 @@ from leakviz.blind import (
     sweep_blind,
 )
 from leakviz.certification import ALPHAS, MAX_RISKS, read_false_certification, read_minimum_heads
+from leakviz.graded import WINDOWS, read_graded
 from leakviz.purity import (
     DELTA_STOPS,
     K_MIN_STOPS,
@@ -63,8 +64,10 @@ FIRES_HONESTLY = {
     "621 records, and all 621 died.",
 }
 
-GRADED = ("honest", "dead30d", "dead90d", "dead180d", "dead365d", "dead730d", "dead1460d")
-WINDOWS = (0, 30, 90, 180, 365, 730, 1460)  # days; 0 is the honest model
+NEARLY_CERTAIN = 0.1  # the largest delta at which a pure head speaks of an outcome that is nearly certain
+
+GRADED = ("honest", *(f"dead{days}d" for days in WINDOWS[1:]))
+MOST = 0.95  # share of resamples in which breadth must exceed the honest models' own
 TICKS = [(float(i), "0" if not days else f"{days}") for i, days in enumerate(WINDOWS)]
 
 
@@ -263,7 +266,14 @@ def _texts(vector: Vector, test: BlindTest, sweep: xr.Dataset, reference: Vector
     }
     texts["breadth"] = words(lambda b: _breadth(b, reference, vector), sweep["breadth"])
     texts["breadth_null"] = words(
-        lambda low, high: "" if math.isnan(low) else f"honest models {100 * low:.1f} to {percent(high)}",
+        lambda b, low, high: (
+            f"honest models {100 * low:.1f} to {percent(high)}"
+            if not math.isnan(low)
+            else ""
+            if math.isnan(b)
+            else "of honest models: unknown, not 0"
+        ),
+        sweep["breadth"],
         sweep["breadth_null_low"],
         sweep["breadth_null_high"],
     )
@@ -290,8 +300,24 @@ def _texts(vector: Vector, test: BlindTest, sweep: xr.Dataset, reference: Vector
     reason = FIRES_HONESTLY.get(vector.name.split("__")[0], "") if honest else ""
     texts["verdict"] = _by_case([word.capitalize() for word, _ in CASES])
     texts["trigger"] = _by_case([f", {trigger}" if trigger else "" for _, trigger in CASES])
-    texts["assumes"] = _by_case([reason, "", "", "This does not mean that there is no leak.", "", ""])
+    texts["assumes"] = _assumes(reason, sweep["delta"])
     return texts
+
+
+def _assumes(reason: str, deltas: xr.DataArray) -> xr.DataArray:
+    """Return what a verdict rests on; why an honest vector fires depends on what purity is asked for."""
+
+    def write(case: int, delta: float) -> str:
+        if case == NEAR and reason:
+            purity = decimal(round(1 - delta, 3))
+            return (
+                reason
+                if delta <= NEARLY_CERTAIN
+                else f"At this delta a share of {purity} with the event convicts, and honest models have such heads."
+            )
+        return "This does not mean that there is no leak." if case == NOT_SHOWN else ""
+
+    return words(write, xr.DataArray(np.arange(len(CASES)), dims="case"), deltas)
 
 
 def _fixed(test: BlindTest) -> dict[str, str]:
@@ -305,7 +331,7 @@ def _fixed(test: BlindTest) -> dict[str, str]:
         texts["m_star_head"] = f"{test.m_star_events:,} of the top {test.m_star_k:,}"
         texts["m_scan"] = _down(test.m_star_scan)
         if test.c_statistic is not None:
-            texts["m_says"] = f"M* {_down(test.m_star)}."
+            texts["m_says"] = f"M* {_down(test.m_star)}, each head alone."
     z = test.dispersion
     texts["z"] = "not tested" if z.z is None else f"{round(z.z, 1) + 0.0:.1f}".replace("-", "−")
     texts["z_records"] = f"{z.effective_records:,.0f} effective records"
@@ -340,7 +366,7 @@ def _evidence(ranked: RankedPredictions, test: BlindTest, sweep: xr.Dataset) -> 
                 return f"Every record {'has' if test.events else 'lacks'} the event, so nothing can be told apart."
             if ranked.constant:
                 return "Every record has the same prediction, so nothing is ranked and there is no head to look at."
-            return f"There are {test.events:,} events, fewer than k_min: a pure head cannot show."
+            return f"With {test.events:,} events in {test.n:,} records there can be no pure head of k_min."
         return ""
 
     case = xr.DataArray(np.arange(len(CASES)), dims="case")
@@ -462,6 +488,10 @@ def common() -> xr.Dataset:
         ),
         "naive_curve": (("max_risk", "head"), rates["naive"].transpose("max_risk", "k_min").values),
         "alpha_line": ("alpha", np.array(RATES)),
+        "cases_9": words(
+            lambda rate: f"in up to {chance(rate)} cases" if rate < 0.9995 else "in up to all cases",
+            rates["scan"].sel(max_risk=0.9, drop=True),
+        ),
         "chosen_true": words(chance, rates["scan"]),
         "chosen_naive": words(chance, rates["naive"]),
     }
@@ -523,20 +553,24 @@ def graded() -> dict[str, Any]:
     ]
     gain = np.array([(t.c_statistic or np.nan) - (tests[0].c_statistic or np.nan) for t in tests])
     breadth = np.stack([s["breadth"].values for s in sweeps], axis=1)
-    low, high = (sweeps[1][f"breadth_null_{end}"].values for end in ("low", "high"))
+    resampled = read_graded().sel(epsilon=EPSILON_STOPS, window_days=list(WINDOWS[1:]))
+    low, high = resampled["null_low"].values, resampled["null_high"].values
     spike = np.stack([s["spike"].values for s in sweeps], axis=1)
     m_star = np.array([t.m_star for t in tests], dtype=float)
-    outside = breadth[:, 1:] > high[:, None]
+    outside = resampled["exceeds"].transpose("epsilon", "window_days").values >= MOST
     first = np.array([_from_here(row) for row in outside])
     fires = spike[:, None, :] >= K_MIN_STOPS[None, :, None]
     fire_from = np.apply_along_axis(_from_here, 2, fires[..., 1:])
 
     def breadth_says(low: float, high: float, first: int) -> str:
-        band = f"honest models differ ({100 * low:.1f} to {percent(high)} of the records)"
+        over = f"exceed that of two honest models over each other ({100 * low:.1f} to {percent(high)} of the records)"
         if first == len(WINDOWS) - 1:
-            return f"At no severity does breadth leave the band in which {band}: it shows nothing here."
+            return f"At no severity does breadth {over} in 95 of 100 resamples of the records: it shows nothing here."
         days, gained = WINDOWS[first + 1], gain[first + 1]
-        text = f"From a window of {days:,} days on, breadth leaves the band in which {band}; C* has gained {gained:.3f} there."
+        text = (
+            f"From a window of {days:,} days on, breadth {over.replace('exceed', 'exceeds', 1)} in at least 95 of 100 "
+            f"resamples of the records; C* has gained {gained:.3f} there."
+        )
         if first:
             text += f" Up to {WINDOWS[first]:,} days (a gain of {gain[first]:.3f}) it cannot tell the leak from an honest model."
         return text
@@ -545,7 +579,7 @@ def graded() -> dict[str, Any]:
         if honest:
             return (
                 f"The pure head grows from {start:,} to {end:,} records, but the honest model's own convicts "
-                "already, so here it cannot tell the leak; M* and breadth must."
+                "already, so here it cannot tell the leak."
             )
         if first == len(WINDOWS) - 1:
             return f"The pure head ({start:,} records without, up to {end:,} with the leak) convicts at no severity."
@@ -571,7 +605,7 @@ def graded() -> dict[str, Any]:
         ),
         "graded_m_says": (
             (),
-            f"M* rises from {_down(m_star[0])} to {_down(m_star[-1])}, C* by {gain[-1]:.3f}.",
+            f"M* is {_down(m_star[0])} without the leak already, and {_down(m_star[-1])} at the end; C* rises by {gain[-1]:.3f}.",
         ),
     }
 

@@ -203,14 +203,17 @@ class BlindTest:
             if self.c_statistic is None:
                 one = "has" if self.events else "lacks"
                 return f"Undetermined: every record {one} the event, so nothing can be told apart."
-            if self.events >= self.k_min:
+            needed = fewest_events(self.delta, self.k_min)
+            if self.n < self.k_min:
+                return f"Undetermined: there are {_count(self.n)}, fewer than k_min {self.k_min:,}: the test cannot fire."
+            if self.events >= needed:
                 return (
                     "Undetermined: every record has the same prediction, so nothing is ranked and there is no head "
                     "to look at."
                 )
             return (
-                f"Undetermined: with {self.events:,} events, fewer than k_min {self.k_min:,}, "
-                "the test for a pure head cannot fire."
+                f"Undetermined: a pure head of k_min {self.k_min:,} records needs {_count(needed, 'event')}, and there "
+                f"{'is' if self.events == 1 else 'are'} {self.events:,}: the test cannot fire."
             )
         pure = head if self.spike else f"no cut has a purity of at least {_plain(1 - Fraction(self.delta))}"
         short = f", fewer than k_min {self.k_min:,}" if self.spike else ""
@@ -364,8 +367,8 @@ def blind_test(
     -----
     arXiv 2606.11267, Algorithm 1, with the spike at tie-block ends. "Leaky" if the spike is at least k_min
     ("near-label") or, otherwise, C exceeds c_max ("above-ceiling"). "Undetermined" with one class, if all
-    predictions are the same, or if nothing fires and there are fewer than k_min events. Otherwise "not shown", never "clean": a calibrated
-    leak that raises discrimination alone has the law of an honest, better model (proposition 1).
+    predictions are the same, or if nothing fires and nothing could: fewer than k_min records, or fewer than
+    (1 - delta) k_min events. Otherwise "not shown", never "clean": a calibrated leak that raises discrimination alone has the law of an honest, better model (proposition 1).
 
     The null band from folds: if prediction and reference are honest alike, swapping them within whole folds
     makes vectors of the same kind. All of up to 2^5 swaps are compared (with more than 6 folds, folds are
@@ -481,7 +484,7 @@ def blind_test_ranked(
         breadth, null_low, null_high = breadths.at(excess)
     unit, uniform = evidence.unit, evidence.uniform
     chosen = unit if weight == "unit" else uniform
-    verdict, trigger = _judge(ranked, head.tie_blocks, k_min, area, ceiling)
+    verdict, trigger = _judge(ranked, head.tie_blocks, k_min, impurity, area, ceiling)
     fires = head.tie_blocks >= k_min or _above(area, ceiling)
     return BlindTest(
         n=ranked.n,
@@ -578,7 +581,9 @@ def sweep_blind(
     near = table.spike.values[:, np.newaxis] >= np.array(heads, dtype=np.int64)
     above = np.array([_above(area, limit) for limit in limits], dtype=bool)
     near3, above3 = np.broadcast_arrays(near[:, :, np.newaxis], above)
-    few = (ranked.events < np.array(heads, dtype=np.int64))[np.newaxis, :, np.newaxis]
+    needed = [[fewest_events(delta, k) for k in heads] for delta in table.delta.values]
+    few = (ranked.events < np.array(needed, dtype=np.int64)) | (ranked.n < np.array(heads, dtype=np.int64))
+    few = few[:, :, np.newaxis]
     silent = area is None or ranked.constant
     trigger = np.where(silent, 0, np.where(near3, 1, np.where(above3, 2, 0))).astype(np.uint8)
     verdict = np.where(silent, 2, np.where(trigger > 0, 0, np.where(few, 2, 1))).astype(np.uint8)
@@ -714,7 +719,12 @@ def _evidence(ranked: RankedPredictions) -> _Evidence:
 
 
 def _judge(
-    ranked: RankedPredictions, spike: int, k_min: int, area: float | None, ceiling: Fraction | None
+    ranked: RankedPredictions,
+    spike: int,
+    k_min: int,
+    delta: object,
+    area: float | None,
+    ceiling: Fraction | None,
 ) -> tuple[str, str | None]:
     if area is None or ranked.constant:
         return "undetermined", None
@@ -722,7 +732,19 @@ def _judge(
         return "leaky", "near-label"
     if _above(area, ceiling):
         return "leaky", "above-ceiling"
-    return ("undetermined" if ranked.events < k_min else "not shown"), None
+    possible = ranked.n >= k_min and ranked.events >= fewest_events(delta, k_min)
+    return ("not shown" if possible else "undetermined"), None
+
+
+def fewest_events(delta: object, k_min: int) -> int:
+    """Return the events without which no head of `k_min` records can have a purity of 1 - `delta`.
+
+    Examples
+    --------
+    >>> fewest_events("0.05", 50), fewest_events("0.3", 50), fewest_events("0", 50)
+    (48, 35, 50)
+    """
+    return math.ceil((1 - check_delta(delta)) * k_min)
 
 
 def _above(area: float | None, ceiling: Fraction | None) -> bool:
@@ -804,8 +826,8 @@ def _plain(value: Fraction) -> str:
     return f"{digits[:-places]}.{digits[-places:]}"
 
 
-def _count(records: int) -> str:
-    return f"{records:,} record{'' if records == 1 else 's'}"
+def _count(number: int, what: str = "record") -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _down(value: float) -> str:

@@ -273,7 +273,7 @@ def _status(run: Callable[[], Any]) -> int:
     try:
         return int(run() or 0)
     except InputError as error:
-        typer.echo(f"leakviz: {error}", err=True)
+        typer.echo(f"leakviz: {re.sub(r'^c_max ', '--ceiling ', str(error))}", err=True)
         if re.search(rf"\b({_ANSWERS})='", str(error)):
             typer.echo(
                 "On the command line an answer such as name='value' is --name value, with - for _.", err=True

@@ -122,7 +122,10 @@ class _Utf8(io.RawIOBase):
         self._as_is = codecs.lookup(self.encoding).name == "utf-8"
         self.done = 0
         self.quotes = 0
+        self.blank = 0  # blank lines between others
+        self.first_blank = 0
         self._lines = 0
+        self._ends = b""  # the line ends with which what was read ended
 
     def readable(self) -> bool:
         return True
@@ -146,9 +149,22 @@ class _Utf8(io.RawIOBase):
                 f"{self._name}, line {line:,}: a NUL byte, which no text has. The file is damaged, or is not "
                 "UTF-8 (for UTF-16 say encoding='utf-16-le'). Export it again."
             )
+        self._count_blank(text)
         self._lines += text.count(b"\n")
         self.quotes += text.count(b'"')
         return text
+
+    def _count_blank(self, text: bytes) -> None:
+        if not (self._ends or b"\n\n" in text or b"\n\r\n" in text):
+            self._ends = text[len(text.rstrip(b"\r\n")) :]
+            return
+        before = self._lines - self._ends.count(b"\n")
+        text = self._ends + text
+        for gap in re.finditer(rb"\n((?:\r?\n)+)(?=[^\r\n])", text):
+            if not self.blank:
+                self.first_blank = before + text[: gap.start(1)].count(b"\n") + 1
+            self.blank += gap.group(1).count(b"\n")
+        self._ends = text[len(text.rstrip(b"\r\n")) :]
 
     def _decode(self, raw: bytes) -> bytes:
         if self._as_is and raw and raw.isascii() and not self._decoder.getstate()[0]:
@@ -242,6 +258,11 @@ def _read_csv(
         raise InputError(_no_rows(name, names))
     between = DELIMITERS.get(opened.delimiter, quoted(opened.delimiter))
     opened.words.append(f"Text in {stream.encoding} with {between} between cells.")
+    if stream.blank and not stream.quotes:  # inside quotes a blank line belongs to a cell
+        lines = "1 blank line" if stream.blank == 1 else f"{stream.blank:,} blank lines"
+        opened.words.append(
+            f"{lines} left out, the first at line {stream.first_blank:,}; rows are counted without them."
+        )
 
 
 def _refuse_csv(error: Exception, name: str) -> None:
@@ -289,6 +310,11 @@ def _sniff_delimiter(head: str, whole: bool, name: str) -> str:
         if choice:
             return choice[0]
     first = next((row for row in _records(head, ",") if row), [""])
+    if first and first[0].lstrip().startswith("#"):
+        raise InputError(
+            f"{name} begins with a comment, {quoted(first[0])}. Take lines that begin with # away: the first line "
+            "must name the columns."
+        )
     raise InputError(
         f"{name} has one column only, {quoted(first[0])}: no comma, semicolon, tab or bar stands in its "
         "first line. A file of predictions needs p and y; for another delimiter say delimiter='...'."

@@ -262,6 +262,13 @@ def _settle_scale(
     top = 100.0 if scale == "percent" else 1.0
     bad = _outside(column, top)
     if scale is None:
+        if bad is not None and _stray(column, bad):
+            raise InputError(
+                f"p, column {name}: all but {bad.number:,} of {column.length:,} rows are in [0, 1], as probabilities are; "
+                f"{bad.number:,} {'is' if bad.number == 1 else 'are'} outside, first row {bad.row:,} ({bad.text}), "
+                f"from {number_text(low)} to {number_text(high)} in all. Correct these rows where they were made "
+                "(rounding often does this) and load the file again."
+            )
         questions.append(_scale_question(column, name, bad))
     elif bad is not None:
         words = "probabilities are in [0, 1]" if scale == "probability" else "percentages are in [0, 100]"
@@ -269,12 +276,24 @@ def _settle_scale(
         fitting = [s for s in others if s == "logit" or (low >= 0 and high <= 100)]
         raise InputError(
             f"p, column {name}: {words}, but {bad.number:,} of {column.length:,} rows are outside, first row "
-            f"{bad.row:,} ({bad.text}). Correct them, or say "
-            + " or ".join(f"scale='{s}'" for s in fitting)
-            + "."
+            f"{bad.row:,} ({bad.text}). Correct them"
+            + (
+                "."
+                if scale == "probability" and _stray(column, bad)
+                else ", or say " + " or ".join(f"scale='{s}'" for s in fitting) + "."
+            )
         )
     elif scale == "percent":
         decided.append(f"{name} was divided by 100; it goes from {low:g} % to {high:g} %.")
+
+
+def _stray(column: Column, bad: Tally) -> bool:
+    """Tell whether the values outside [0, 1] are so few that neither logits nor percentages explain them.
+
+    Among logits of risks, values in [0, 1] are risks from 0.5 to 0.73: that 99 in 100 rows are there, and some
+    far from it, does not happen.
+    """
+    return column.length >= 200 and bad.number * 100 <= column.length
 
 
 def _outside(column: Column, top: float) -> Tally | None:

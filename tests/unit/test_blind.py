@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
+import leakviz
 from leakviz.blind import (
     TRIGGERS,
     VERDICTS,
@@ -66,6 +67,35 @@ def test_honest_vectors_are_not_shown(name):
     result = blind_test(*shipped(f"{name}__honest"))
     assert (result.verdict, result.trigger, result.algorithm1) == ("not shown", None, "clean")
     assert "does not mean that there is no leak" in result.explain()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_simulated_honest_vectors_are_not_shown(seed):
+    """With the six above, ten honest vectors."""
+    arms = leakviz.simulate_arms(
+        n=20_000, prevalence=0.02 * seed, c_statistic=0.7 + 0.03 * seed, beta=2.5, seed=seed
+    )
+    assert blind_test(arms["p"].sel(arm="clean"), arms["y"]).verdict == "not shown"
+
+
+def test_a_head_that_events_are_too_few_for_cannot_be_seen():
+    """48 of 50 are 0.96; with delta 0.3, 35 events do, and one fewer does not."""
+    p = np.linspace(0.99, 0.01, 1000)
+    assert blind_test(p, np.arange(1000) < 48).verdict == "leaky"
+    spread = np.zeros(1000, dtype=int)
+    for events, verdict in ((34, "undetermined"), (35, "not shown"), (48, "not shown")):
+        y = spread.copy()
+        y[20 * np.arange(1, events + 1) - 1] = 1
+        result = blind_test(p, y, delta="0.3")
+        assert result.verdict == verdict, events
+        table = sweep_blind(rank_predictions(p, y), deltas=["0.3"], k_mins=[50], ceilings=[None])
+        assert VERDICTS[table.verdict.item()] == verdict
+    assert (
+        "needs 35 events, and there are 34: the test cannot fire"
+        in blind_test(p, np.where(np.cumsum(y) <= 34, y, 0), delta="0.3").explain()
+    )
+    short = blind_test(p[:40], y[:40])
+    assert "there are 40 records, fewer than k_min 50" in short.explain()
 
 
 @pytest.mark.parametrize("name", ["flchain__lr", "breast_cancer__lr", "monica__lr"])
@@ -127,7 +157,11 @@ def test_predictions_that_are_all_the_same_are_undetermined(events):
     y = np.arange(1000) < events
     result = blind_test(np.full(1000, 0.3), y, c_max="0.4")
     assert (result.verdict, result.trigger, result.c_statistic) == ("undetermined", None, 0.5)
-    reason = "every record has the same prediction" if events >= 50 else "with 40 events, fewer than k_min 50"
+    reason = (
+        "every record has the same prediction"
+        if events >= 50
+        else "a pure head of k_min 50 records needs 48 events, and there are 40"
+    )
     assert f"Undetermined: {reason}" in result.explain()
     assert "unrounded" not in result.explain()
     table = sweep_blind(rank_predictions(np.full(1000, 0.3), y))

@@ -472,7 +472,7 @@ def test_what_is_bad_far_down_is_found():
     """Nothing is concluded from the first rows: the only bad cell is in the last of 700,000."""
     data = b"p,y\n" + b"0.25,1\n0.75,0\n" * 350_000
     for last, message in [
-        (b"2.5,1\n", "1 of 700,001 rows are outside [0, 1], first row 700,001 (2.5)"),
+        (b"2.5,1\n", "1 is outside, first row 700,001 (2.5), from 0.25 to 2.5 in all"),
         (b"NA,1\n", "1 of 700,001 rows, first row 700,001 ('NA')"),
         (b"0.5,2\n", "'2' (1 row, first row 700,001)"),
         (b"0.5\n", "1 of 700,001 rows do not have as many cells as the header (2). The first is row 700,001"),
@@ -528,3 +528,29 @@ def with_message_or_without(data):
         return
     assert ((predictions.p >= 0) & (predictions.p <= 1)).all()
     assert set(predictions.y.tolist()) <= {0, 1}
+
+
+def test_a_few_values_outside_are_not_taken_for_logits():
+    """Rounding leaves 1.0000001; among logits of risks 99 in 100 do not lie from 0 to 1."""
+    rows = [f"{i / 300},{i % 2}" for i in range(300)]
+    rows[7], rows[20] = "-0.0001,1", "1.0000001,0"
+    data = ("p,y\n" + "\n".join(rows)).encode()
+    for scale in (None, "probability"):
+        with pytest.raises(InputError, match=r"2 .*outside.*first row 8 \(-0.0001\)") as caught:
+            read_predictions(data, scale=scale)
+        assert "logit'" not in str(caught.value)
+    assert read_predictions(data, scale="logit").n == 300
+
+
+def test_blank_lines_are_told():
+    predictions = read_predictions(b"p,y\r\n0.5,1\r\n\r\n\r\n0.2,0\r\n0.7,1\r\n\r\n0.1,0\r\n\r\n\r\n")
+    assert predictions.n == 4
+    assert (
+        "3 blank lines left out, the first at line 3; rows are counted without them." in predictions.decided
+    )
+    assert not any("blank" in said for said in read_predictions(b"p,y\n0.5,1\n0.2,0\n\n").decided)
+
+
+def test_a_comment_above_the_header_is_called_one():
+    with pytest.raises(InputError, match="begins with a comment, '# made by a tool'"):
+        read_predictions(b"# made by a tool\np,y\n0.5,1\n0.2,0\n")

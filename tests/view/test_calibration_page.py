@@ -176,12 +176,20 @@ def test_numbers_are_the_core_s(shelf, method, fit):
     summary = leakviz.calibration_summary(p, vector.y)
     now = page.live.at()
     assert now["est_slope"].item() == f"{summary.slope.value:.2f}"
-    assert now["int_slope"].item() == f"{summary.slope.low:.2f} to {summary.slope.high:.2f}".replace("-", "−")
+    made = method != "none" and fit == "same"  # what such a fit makes 1 or 0 whatever the risks are
+    if made:
+        assert summary.slope.value == pytest.approx(1, abs=1e-5)
+        assert summary.observed_minus_expected.value == pytest.approx(0, abs=1e-9)
+    interval = f"{summary.slope.low:.2f} to {summary.slope.high:.2f}".replace("-", "−")
+    assert now["int_slope"].item() == ("by construction" if made else interval)
     assert now["est_brier"].item() == f"{summary.brier.value:.5f}"
     for part in ("miscalibration", "discrimination", "uncertainty"):
         e = getattr(summary, part)
         assert now[f"est_{part}"].item() == f"{e.value:.5f}"
-        assert now[f"int_{part}"].item() == f"{e.low:.5f} to {e.high:.5f}"
+        made_too = made and method == "isotonic" and part == "miscalibration"
+        assert now[f"int_{part}"].item() == (
+            "by construction" if made_too else f"{e.low:.5f} to {e.high:.5f}"
+        )
     assert now["est_c"].item() == f"{leakviz.auroc(p, vector.y):.3f}"
     low, high = leakviz.auroc_interval(p, vector.y)
     assert now["int_c"].item() == f"{low:.3f} to {high:.3f}"
