@@ -19,6 +19,7 @@ from leakviz.detectors import Mahalanobis, knn_score, oracle_lda
 from leakviz.embeddings import inspect_embeddings, read_embeddings
 from leakviz.errors import InputError
 from leakviz.fingerprint import Rule, contrast, fired, score_battery, sweep_rule
+from leakviz.lessons import Lesson, lessons
 from leakviz.lodo import (
     ablate_shortcuts,
     explain_lodo,
@@ -46,13 +47,16 @@ from leakviz.purity import purity_curve, rank_predictions, sweep_purity
 from leakviz.signature import perturbation_signature
 from leakviz.statistics import auroc, auroc_interval, wilson_interval
 from leakviz.whitening import score_histograms, sweep_shrinkage, whitening_spectrum
+from leakviz.world import World, score_world, simulate_leak, simulate_twins, sweep_world
 
 __all__ = [
     "BlindTest",
     "ClassStatistics",
     "InputError",
+    "Lesson",
     "Mahalanobis",
     "Rule",
+    "World",
     "ablate_shortcuts",
     "audit_battery",
     "audit_split",
@@ -73,6 +77,7 @@ __all__ = [
     "inspect_sources",
     "isotonic_curve",
     "knn_score",
+    "lessons",
     "load_ablation",
     "load_battery",
     "load_lodo",
@@ -99,7 +104,10 @@ __all__ = [
     "save_lodo",
     "score_battery",
     "score_histograms",
+    "score_world",
     "simulate_arms",
+    "simulate_leak",
+    "simulate_twins",
     "stops",
     "summarise_lodo",
     "sweep_blind",
@@ -107,6 +115,7 @@ __all__ = [
     "sweep_retention",
     "sweep_rule",
     "sweep_shrinkage",
+    "sweep_world",
     "weighted_attributions",
     "whitening_spectrum",
     "wilson_interval",
