@@ -44,7 +44,7 @@ from bokeh.models import CustomJS
 from bokeh.models.annotations import BoxAnnotation
 from panel.custom import JSComponent
 
-from dashboards import theme
+from dashboards import notebook, theme  # noqa: F401 (the first registers itself)
 
 
 @dataclass(frozen=True)
@@ -365,7 +365,7 @@ class Live(JSComponent):
             or [str(v) if isinstance(v, str) else f"{v:.3f}" for v in answers[dim].values]
             for dim in self.walked
         }
-        table = _encode_once(answers, self.walked, tuple(self.follows))
+        table = encode_once(answers, self.walked, tuple(self.follows))
         super().__init__(table=table, wiring=self._wiring(), state=dict(self.starts), **params)
 
     def _wiring(self) -> str:
@@ -410,7 +410,7 @@ class Live(JSComponent):
         self.labels |= {dim: list(texts) for dim, texts in (labels or {}).items()}
         self.sliders = tuple(replace(s, marks=tuple((marks or {}).get(s.dim, s.marks))) for s in self.sliders)
         self.wiring = self._wiring()  # first: the browser reads both when the table comes
-        self.table = _encode_once(answers, self.walked, tuple(self.follows))
+        self.table = encode_once(answers, self.walked, tuple(self.follows))
 
     def go(self, **values: Any) -> None:
         """Move to the stops nearest to these coordinate values, here and in the browser."""
@@ -603,7 +603,7 @@ class Live(JSComponent):
 _ENCODED: dict[tuple[int, tuple[str, ...], tuple[str, ...]], bytes] = {}
 
 
-def _encode_once(answers: xr.Dataset, walked: tuple[str, ...], follows: tuple[str, ...] = ()) -> bytes:
+def encode_once(answers: xr.Dataset, walked: tuple[str, ...], follows: tuple[str, ...] = ()) -> bytes:
     """Encode a table once, as long as it lives: sessions that show the same answers share it."""
     key = (id(answers), walked, follows)
     if key not in _ENCODED:
