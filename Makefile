@@ -1,4 +1,4 @@
-# `make serve` starts the app, `make test` passes the tests; both do their whole set-up.
+# `make serve` starts the app, `make test` passes the tests, `make figures` draws the papers' figures; each does its whole set-up.
 PYTHON ?= python3
 PORT ?= 5006
 # What `make test` installs besides; without battery (PyTorch) the pipeline's tests are skipped:
@@ -11,10 +11,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed-$(notdir $(PYTHON))
 EXTRAS_STAMP := $(VENV)/extras-$(EXTRAS)
 
-.PHONY: serve test chromium clean
+.PHONY: serve test figures chromium clean
 
 serve: $(STAMP)
 	$(BIN)/python -m dashboards.server --port $(PORT)
+
+figures: $(STAMP)
+	$(BIN)/python -m dashboards.paper_figures figures
 
 test: $(EXTRAS_STAMP) chromium
 	$(BIN)/ruff format --check .

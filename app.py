@@ -14,14 +14,17 @@ from dashboards import (
     calibration,
     embeddings,
     fingerprint,
+    lodo,
+    mechanism,
     predictions,
     purity,
     server,
     theme,
     whitening,
 )
+from dashboards.page_file import LEFT_OUT, page_file
 from dashboards.shelf import Shelf
-from dashboards.shell import HEAD_SCRIPT, Shell
+from dashboards.shell import FRAME_CSS, HEAD_SCRIPT, Shell
 
 # name in the URL: (title in the navigation, how the page is made from a query string and a shelf)
 PAGES: dict[str, tuple[str, Callable[[str, Shelf], Any]]] = {
@@ -30,8 +33,10 @@ PAGES: dict[str, tuple[str, Callable[[str, Shelf], Any]]] = {
     "audit": (audit.TITLE, audit.AuditPage),
     "purity": (purity.TITLE, purity.PurityPage),
     "calibration": (calibration.TITLE, calibration.CalibrationPage),
+    "lodo": (lodo.TITLE, lodo.LodoPage),
     "embeddings": (embeddings.TITLE, embeddings.EmbeddingsPage),
     "predictions": (predictions.TITLE, predictions.PredictionsPage),
+    "learn": (mechanism.TITLE, mechanism.MechanismPage),
 }
 FIRST = "fingerprint"
 
@@ -43,19 +48,14 @@ TEMPLATE = (
 <link rel="icon" href="data:,">
 <style>"""
     + theme.root_css()
-    + theme.css(
-        """
-main { display: block; max-width: 1248px; margin: 0 auto; padding: 22px 32px 40px; box-sizing: border-box }
-@media (max-width: $narrow) { main { padding: 16px } }
-"""
-    )
+    + FRAME_CSS
     + """</style>
 <script>"""
     + HEAD_SCRIPT
     + """</script>
 {% endblock %}
 {% block contents %}
-{{ embed(roots.shell) }}
+<div id="shell">{{ embed(roots.shell) }}</div>
 <main id="main">{{ embed(roots.page) }}</main>
 {% endblock %}
 """
@@ -81,10 +81,15 @@ class App:
 
     def __init__(self, query: str, file: str = ""):
         self.made: dict[str, Any] = {}
+        self.going_back = False
         self.shelf = Shelf(file=file)
         if file and "page" not in parse_qs(query.lstrip("?")):
             query = "page=predictions"
-        self.shell = Shell(pages=[[name, title] for name, (title, _) in PAGES.items()])
+        self.shell = Shell(
+            pages=[[name, title] for name, (title, _) in PAGES.items()],
+            saves=list(LEFT_OUT),
+            save=self._save,
+        )
         self.body = pn.Column(sizing_mode="stretch_width", margin=0)
         self.visit(query)
         self.shell.param.watch(self._asked, "wanted")
@@ -94,7 +99,7 @@ class App:
         name = page_of(query)
         if name not in self.made:
             page = self.made[name] = PAGES[name][1](query, self.shelf)
-            page.state.param.watch(lambda *_: self._changed(name), page.state.names())
+            page.state.param.watch(lambda *events: self._changed(name, *events), page.state.names())
             self.body.append(page.__panel__())
         for other, page in self.made.items():
             page.__panel__().visible = other == name
@@ -109,14 +114,27 @@ class App:
         with pn.io.hold():
             self.visit(query)
             if known and (back or more):
-                self.made[page_of(query)].state.read(query)
+                self.going_back = back
+                try:
+                    self.made[page_of(query)].state.read(query)
+                finally:
+                    self.going_back = False
             if not back:
                 self.shell.go(self._query(page_of(query)), push=True)
 
-    def _changed(self, name: str) -> None:
+    def _changed(self, name: str, *events: Any) -> None:
         if name == self.shell.page:
-            self.shell.subject = self.made[name].subject
-            self.shell.go(self._query(name))
+            page = self.made[name]
+            self.shell.subject = page.subject
+            entered = any(event.name in page.state.entries for event in events)
+            self.shell.go(self._query(name), push=entered and not self.going_back)
+
+    def _save(self, name: str) -> tuple[str, str]:
+        """Return the page as a file, at the state in which it is seen: what it is called, and what is in it."""
+        title, make = PAGES[name]
+        page = self.made[name]
+        saved = page_file(name, make, page.state.query(), title=title, shelf=self.shelf, like=page)
+        return saved.filename, saved.html
 
     def _query(self, name: str) -> str:
         own = self.made[name].state.query()
@@ -134,6 +152,8 @@ def framed(shell: Shell, body: pn.Column) -> pn.Template:
 def main() -> None:
     """Build one session."""
     server.prepare()
+    if pn.state.curdoc:
+        server.own_styles(pn.state.curdoc)
     file = sys.argv[1] if len(sys.argv) > 1 else ""  # panel serve app.py --args preds.parquet
     app = App(pn.state.location.search or "" if pn.state.location else "", file)
     context = pn.state.curdoc.session_context if pn.state.curdoc else None

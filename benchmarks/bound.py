@@ -1,6 +1,6 @@
 """The pages written the usual Panel way: the reference of ``drag.py``.
 
-    panel serve benchmarks/bound.py     # then /bound?page=fingerprint, purity, calibration, whitening or audit
+    panel serve benchmarks/bound.py     # then /bound?page=fingerprint, purity, calibration, whitening, audit or lodo
 
 `pn.bind` makes the functions follow the widgets; they return new figures and new HTML. The
 functions of leakviz and of ``dashboards.figures``, the layout, the template and the server's
@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bound_audit import build_audit
 from bound_blind import build_calibration, build_purity
 from bound_fingerprint import build_fingerprint
+from bound_lodo import build_lodo
 from bound_whitening import build_whitening
 
 from app import framed
@@ -34,6 +35,7 @@ BUILDS = {
     "calibration": build_calibration,
     "whitening": build_whitening,
     "audit": build_audit,
+    "lodo": build_lodo,
 }
 
 if pn.state.served:

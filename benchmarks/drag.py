@@ -1,6 +1,6 @@
 """From the hand to the pixels: the app's page against the same page written with `pn.bind`.
 
-    python benchmarks/drag.py [--page fingerprint|purity|calibration|whitening|audit] [--check]
+    python benchmarks/drag.py [--page fingerprint|purity|calibration|whitening|audit|lodo] [--check]
 
 Serves ``app.py`` and ``bound.py``, opens both in one Chromium and measures them in turn, so that
 noise on the machine hits both alike. The purity and the calibration page show 500,000 simulated rows.
@@ -30,6 +30,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).resolve().parent
 ROWS = "n=500000"
+SAE = "sae_logistic,+constant+0.5"
 # Of each page: its sliders, the query at which it is measured, and the link to press there, if any.
 PAGES = {
     "fingerprint": (("oracle gate", "tau"), "?page=fingerprint", ""),
@@ -42,6 +43,7 @@ PAGES = {
     ),
     "whitening": (("alpha",), "?page=whitening", ""),
     "audit": (("oracle gate", "tau"), "?page=audit", ""),
+    "lodo": (("retention threshold", "firing ratio"), f"?page=lodo&case=published&model={SAE}", ""),
 }
 # ms without a change or a message, after which a step is over; the server draws one figure after the other.
 QUIET = {"app": 300, "bound": 1500}

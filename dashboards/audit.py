@@ -34,7 +34,7 @@ from leakviz.detector_sweep import LEDOIT_WOLF
 TITLE = "Audit"
 PAPER = '<a href="https://arxiv.org/abs/2607.19393">arXiv 2607.19393</a>'
 HERE = "computed here, see data/battery/README.md"
-GROUPS = {"leak": "leaks that fire", "excluded": "excluded, silent", "novel": "other sources, silent"}
+GROUPS = {"leak": "leak, fires", "excluded": "excluded, silent", "novel": "other source, silent"}
 
 
 class AuditState(PageState):
@@ -64,7 +64,7 @@ thead th:first-child { padding-left: 0 }
 tr.quoted th, tr.quoted td { color: $muted }
 th svg { vertical-align: -3px; margin-right: 3px }
 h2 { margin-bottom: 4px }
-@media (max-width: 420px) { td, th { font-size: 12.5px } .n { padding-left: 6px } }
+@media (max-width: 420px) { td, th { font-size: 12.5px } .n { padding-left: 6px } .n.m { white-space: normal } }
 """
 )
 _CHOICE_CSS = theme.css(
@@ -83,7 +83,6 @@ _PAIR_CSS = theme.css(
 @media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
 """
 )
-_WIDE_CSS = ":host { overflow-x: auto; overflow-y: hidden; min-width: 0 } .bk-Figure { min-width: 480px }"
 _PART_CSS = theme.css(
     "h2 { font-size: 19px; font-weight: 600; letter-spacing: -.01em; margin: 14px 0 2px } .note { margin-bottom: 14px }"
 )
@@ -108,6 +107,10 @@ class AuditPage(pn.viewable.Viewer):
     """
 
     subject = "Benchmarks in the wild"
+    figure_sources = {
+        "published": "arXiv 2607.19393, Table 12, sections 4 and 6, Appendices F and H",
+        **dict.fromkeys(("own", "index", "pairs", "spaces"), HERE),
+    }
 
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         self.state = AuditState()
@@ -232,10 +235,8 @@ class AuditPage(pn.viewable.Viewer):
         return Live(
             self.table,
             sliders=[
-                Slider("gate", "oracle gate", "supervised decodability needed to fire, default 0.95"),
-                Slider(
-                    "tau", "tau", "unsupervised AUROC below which detection counts as collapsed, default 0.65"
-                ),
+                Slider("gate", "oracle gate", "probe AUROC needed to fire, default 0.95"),
+                Slider("tau", "tau", "detection collapses below it, default 0.65"),
             ],
             columns=columns,
             attributes=attributes,
@@ -332,7 +333,6 @@ class AuditPage(pn.viewable.Viewer):
         height: int,
         size: tuple[float, float],
         extra: str = "",
-        stylesheets: list[str] | None = None,
     ) -> pn.Column:
         body = card(
             figures.FIGURES[name],
@@ -343,9 +343,10 @@ class AuditPage(pn.viewable.Viewer):
                 lambda backend: self.figure(name, backend),
                 lambda: self.data(name),
                 size=size,
+                page=self,
+                source=self.figure_sources[name],
             ),
             height=height,
-            stylesheets=stylesheets,
         )
         if extra:
             body.insert(1, markup(extra, css=LEGEND_CSS))
@@ -454,12 +455,11 @@ class AuditPage(pn.viewable.Viewer):
                     for r in figures.COLUMNS
                 },
             },
-            "Left: the index of a class is the same inside and outside the fit set, slope 0. Right: best-unsup of the same "
-            "classes; the line is tau. Thicker: retrained without the class.",
+            "In, out: the class inside the fit set, and left out of it. Left: both have the same index, slope 0. Right: "
+            "best-unsup of the same classes; the line is tau. Thicker: the backbone retrained without the class.",
             height=430,
             size=(120, 95),
             extra=legend("leak", "clean-excl", "clean-retrained"),
-            stylesheets=[_WIDE_CSS],
         )
         return pn.Column(intro, pn.Column(left, right, stylesheets=[_PAIR_CSS], **_WRAP), **_WRAP)
 
@@ -470,7 +470,7 @@ class AuditPage(pn.viewable.Viewer):
             answers.quoted_rule(),
         )
         rows = "".join(
-            f'<tr><th scope="row">{regime_mark(regimes[group])} {label}</th>'
+            f'<tr><th scope="row">{regime_mark(regimes[group])}&nbsp;{label}</th>'
             + "".join(f'<td class="n">{t(f"{space}_{group}")}</td>' for space in answers.SPACES)
             + f'<td class="n m">{quoted[group]}</td></tr>'
             for group, label in GROUPS.items()
@@ -572,7 +572,7 @@ class AuditPage(pn.viewable.Viewer):
                 markup(self._heading()),
                 pn.Column(self.live, reset, stylesheets=[theme.RULED_CSS], **_WRAP),
                 self._wild(),
-                stylesheets=[":host { gap: 18px }"],
+                stylesheets=[":host { gap: 18px } .scroll-button { display: none !important }"],
                 **_WRAP,
             )
 

@@ -1034,7 +1034,9 @@ class CalibrationPage(pn.viewable.Viewer):
         )
 
     def _links(self, name: str, size: tuple[float, float]) -> list[pn.widgets.FileDownload]:
-        return downloads(name, lambda backend: self.figure(name, backend), lambda: self.data(name), size=size)
+        return downloads(
+            name, lambda backend: self.figure(name, backend), lambda: self.data(name), size=size, page=self
+        )
 
     def _reliability(self) -> pn.Column:
         live = self.live

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import holoviews as hv
@@ -18,9 +19,11 @@ _LINK_CSS = theme.css(
 .bk-btn, .bk-btn.bk-btn-default { background: none !important; border: 0 !important; box-shadow: none; color: $muted !important; font: 12.5px/1.4 $font; padding: 4px 3px; min-height: 24px; text-transform: none }
 .bk-btn:hover, .bk-btn.bk-btn-default:hover { color: $ink !important; text-decoration: underline }
 .bk-btn a, .bk-btn svg { color: inherit }
+.bk-btn a { line-height: 22px; padding: 0 3px; height: 26px; box-sizing: border-box } /* level with the heading */
 .bk-btn:focus-visible, :host(:focus-visible) .bk-btn, a:focus-visible { outline: 2px solid $accent; outline-offset: 1px; border-radius: 3px }
 """
 )
+_LINKS_CSS = ":host { display: flex; flex: 0 0 auto; gap: 4px; width: auto }"
 _HEAD_CSS = theme.css(
     """
 :host { display: flex; flex-wrap: wrap; align-items: center; gap: 0 4px; margin: 0 0 4px }
@@ -34,9 +37,13 @@ def downloads(
     figure: Callable[..., hv.Overlay],
     data: Callable[[], pd.DataFrame],
     *,
-    size: tuple[float, float] = (160, 110),
+    size: tuple[float, float] = export.SIZE,
+    page: Any = None,
+    source: str = "",
 ) -> list[pn.widgets.FileDownload]:
-    """Return links that make SVG, PNG and CSV of a figure as it is when they are pressed.
+    """Return links that make SVG, PDF, PNG and CSV of a figure as it is when they are pressed.
+
+    They are of the size for print; `dashboards.export.save` writes others.
 
     Parameters
     ----------
@@ -47,7 +54,15 @@ def downloads(
     data : callable
         Returns the data behind it.
     size : (width, height) in mm
+    source : str
+        Where the figure's numbers are from, if not where the page's are.
+    page : optional
+        The page, or the part of one, whose source and state stand below the figure in the files; see
+        `dashboards.export.says`.
     """
+
+    def draw(kind: str) -> Any:
+        return export.draw(figure, kind, size=size, caption=export.says(page, source=source) if page else "")
 
     def link(kind: str, make: Callable[[], Any]) -> pn.widgets.FileDownload:
         return pn.widgets.FileDownload(
@@ -57,15 +72,14 @@ def downloads(
             icon=None,
             embed=False,
             auto=True,
-            width=40,
+            width=36,
             height=26,
             margin=0,
             stylesheets=[_LINK_CSS],
         )
 
     return [
-        link("svg", lambda: export.draw(figure, "svg", size=size)),
-        link("png", lambda: export.draw(figure, "png", size=size)),
+        *(link(kind, partial(draw, kind)) for kind in export.KINDS),
         link("csv", lambda: export.table(data())),
     ]
 
@@ -124,7 +138,8 @@ def card(
     parts: list[Any] = [heading]
     if head:
         parts.append(markup(head, sizing_mode=None, styles={"flex": "0 1 auto"}))
-    parts += links or []
+    if links:  # on a narrow page they go to the next line together
+        parts.append(pn.Row(*links, stylesheets=[_LINKS_CSS], margin=0, sizing_mode=None))
     body: list[Any] = [pn.Row(*parts, stylesheets=[_HEAD_CSS], margin=0, sizing_mode="stretch_width")]
     if extra:
         body.append(markup(extra))

@@ -195,7 +195,22 @@ class DetailView(pn.viewable.Viewer):
             return figures.roc(now, hooks=hooks, backend=backend)
         return figures.histogram(name, now, hooks=hooks, backend=backend)
 
-    def _card(self, name: str) -> pn.Column:
+    figures = tuple(figures.FIGURES)
+
+    def says(self) -> str:
+        """Return the source and the state as plain text, for the figures' files."""
+        return (
+            f"{self.battery.title}. Source: {self.battery.source}. State: setting {self.subject.setting}, "
+            f"seed {self.live.value('seed')}, alpha {self.live.value('alpha')}, {self.subject.covariance} covariance."
+        )
+
+    def card(self, name: str) -> pn.Column:
+        """Return a figure with its heading and links.
+
+        Parameters
+        ----------
+        name : {"maha", "knn", "oracle", "roc"}
+        """
         live = self.live
         if name == "roc":
             hooks = {d: [live.tag(f"roc_{d}", "source", "glyph")] for d in figures.DETECTORS}
@@ -217,6 +232,7 @@ class DetailView(pn.viewable.Viewer):
             lambda backend: self.figure(name, backend),
             lambda: self.data(name),
             size=(100, 75),
+            page=self,
         )
         return card(title, pane, caption, links=links, height=210)
 
@@ -252,7 +268,7 @@ class DetailView(pn.viewable.Viewer):
         """Build the part once; it is not seen while nothing is shown."""
         if self._root is None:
             grid = pn.Column(
-                *(self._card(name) for name in figures.FIGURES),
+                *(self.card(name) for name in self.figures),
                 stylesheets=[_GRID_CSS],
                 sizing_mode="stretch_width",
                 margin=0,

@@ -469,6 +469,11 @@ class ResultView:
         draw = spectra.histograms if name == "histograms" else spectra.eigenvalues
         return draw(own, color=now["color"].item(), hooks=hooks, backend=backend)
 
+    def says(self) -> str:
+        """Return the source and the state as plain text, for the figures' files."""
+        source = f"Source: {self.result.source}. " if self.result else ""
+        return f"{source}State: gate {self.live.value('gate'):g}, tau {self.live.value('tau'):g}."
+
     # ---- wiring
 
     def _make_live(self) -> Live:
@@ -535,10 +540,8 @@ class ResultView:
         return Live(
             result_answers(nobodys()),
             sliders=[
-                Slider("gate", "oracle gate", "supervised decodability needed to fire, default 0.95"),
-                Slider(
-                    "tau", "tau", "unsupervised AUROC below which detection counts as collapsed, default 0.65"
-                ),
+                Slider("gate", "oracle gate", "probe AUROC needed to fire, default 0.95"),
+                Slider("tau", "tau", "detection collapses below it, default 0.65"),
             ],
             columns=columns,
             attributes=attributes,
@@ -589,7 +592,11 @@ class ResultView:
         self, name: str, caption: str, *, height: int, size: tuple[float, float], extra: Any = None
     ) -> pn.Column:
         links = downloads(
-            f"audit-{name}", lambda backend: self.figure(name, backend), lambda: self.data(name), size=size
+            f"audit-{name}",
+            lambda backend: self.figure(name, backend),
+            lambda: self.data(name),
+            size=size,
+            page=self,
         )
         body = card(FIGURES[name], self.panes[name], caption, links=links, height=height)
         if extra is not None:

@@ -6,8 +6,10 @@ the answers into a table, the figures draw, this page arranges.
 
 from __future__ import annotations
 
+import asyncio
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -21,12 +23,13 @@ import xarray as xr
 import leakviz
 from dashboards import batteries, names, theme
 from dashboards import fingerprint_answers as answers
+from dashboards.ahead import AHEAD, Step, in_loop
 from dashboards.batteries import Battery
 from dashboards.cards import card, downloads
 from dashboards.detail import DetailView
 from dashboards.figures import fingerprint as figures
 from dashboards.fingerprint_answers import METRICS, RULE, Choice, page_answers
-from dashboards.live import Attribute, Column, Edge, Grip, Live, Select, Slider, Tap
+from dashboards.live import Attribute, Column, Edge, Grip, Live, Select, Slider, Tap, encode_once
 from dashboards.markup import markup
 from dashboards.shelf import Shelf
 from dashboards.state import PageState, nearest_stop
@@ -38,12 +41,19 @@ __all__ = ["FingerprintPage", "FingerprintState", "page_answers"]
 TITLE = "Fingerprint"
 # The rows of the read-outs, as the paper breaks them down (2607.19393, section 5.3).
 GROUPS = {
-    "leak": ("leaks that fire", theme.REGIME_COLOR["leak"]),
+    "leak": ("leak, fires", theme.REGIME_COLOR["leak"]),
     "clean-excl": ("excluded, silent", theme.REGIME_COLOR["clean-excl"]),
     "clean-retrained": ("retrained, silent", theme.REGIME_COLOR["clean-retrained"]),
-    "clean-novel far": ("far, silent", theme.REGIME_COLOR["clean-novel"]),
-    "clean-novel near": ("hard near, silent", theme.REGIME_COLOR["clean-novel"]),
+    "clean-novel far": ("far source, silent", theme.REGIME_COLOR["clean-novel"]),
+    "clean-novel near": ("near source, silent", theme.REGIME_COLOR["clean-novel"]),
     "clean": ("all clean, silent", "currentColor"),
+}
+# What the legend calls the regimes: the words of the rows above.
+LEGEND = {
+    "leak": "leak",
+    "clean-excl": "excluded",
+    "clean-retrained": "retrained",
+    "clean-novel": "other source",
 }
 DISTANCES = {"all": "near and far", "near": "near only", "far": "far only"}
 SIZES = {"all": "any number", "1": "one class", "2": "two classes", "3": "three classes"}
@@ -207,7 +217,19 @@ _CHOICE_CSS = theme.css(
     # Two lines, whatever their number: nothing below moves with the hand, and no layout is made anew.
     " .errors { height: 2.9em; overflow-y: auto; contain: strict }"
 )
-_STRIP_CSS = ":host(.three) { grid-template-columns: minmax(0, 1fr) }"
+# On a low screen everything moves together, so that the whole firing box is on the first one.
+_LOW = f"@media (min-width: {theme.NARROW + 1}px) and (max-height: 1000px)"
+_HEADING_CSS = (
+    f"{_LOW} {{ h1 {{ font-size: 21px; line-height: 1.24; max-width: none; margin-bottom: 2px }} "
+    ".note { font-size: 13px; max-width: none } }"
+)
+_PAGE_CSS = f":host {{ gap: 18px }} .scroll-button {{ display: none !important }} {_LOW} {{ :host {{ gap: 10px; margin-top: -10px }} }}"
+_STRIP_CSS = (
+    ":host(.three) { grid-template-columns: minmax(0, 1fr) }"
+    f" {_LOW} {{ :host {{ padding: 6px 0 8px; row-gap: 6px }} }}"
+)
+# What stands above the box on a low screen, with two sliders and with three.
+_ABOVE = {False: 336, True: 388}  # px
 _WHISKER = (
     '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">'
     '<path d="M8 2v12M2 8h12" fill="none" stroke-width="1.2" class="ink"></path></svg>'
@@ -218,14 +240,7 @@ _METRIC_CSS = theme.css(
 .metric button[aria-pressed=true] { color: $ink; text-decoration: underline; text-underline-offset: 3px; text-decoration-color: $accent; text-decoration-thickness: 2px }
 """
 )
-_SELECT_CSS = theme.css(
-    """
-:host { flex: 0 1 auto }
-label { font: 13px/1.4 $font; color: $muted }
-select.bk-input, select { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; color-scheme: var(--lv-scheme, light) }
-select:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
-"""
-)
+_SELECT_CSS = ":host { flex: 0 1 auto }"
 _FILTER_CSS = ":host { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: flex-end; width: auto }"
 _WIDE_CSS = theme.css(
     """
@@ -526,7 +541,7 @@ class FingerprintPage(pn.viewable.Viewer):
             Edge("edges", "top", "tau"),
             Tap("map", x="gate", y="tau"),
             *(
-                Select(f"points_{r}", "chosen", tuple(int(i) + 1 for i in self._of(regime)))
+                Select(f"points_{r}", "chosen", tuple(int(i) + 1 for i in self._of(regime)), "scatter")
                 for r, regime in self.regimes.items()
             ),
         ]
@@ -540,10 +555,8 @@ class FingerprintPage(pn.viewable.Viewer):
         named = names.setting_names(self.battery)
         which = [names.REGIME[str(r)] for r in self.battery["regime"].values]
         sliders = [
-            Slider("gate", "oracle gate", "supervised decodability needed to fire, default 0.95"),
-            Slider(
-                "tau", "tau", "unsupervised AUROC below which detection counts as collapsed, default 0.65"
-            ),
+            Slider("gate", "oracle gate", "probe AUROC needed to fire, default 0.95"),
+            Slider("tau", "tau", "detection collapses below it, default 0.65"),
         ]
         start: dict[str, Any] = {
             "gate": RULE.gate,
@@ -562,7 +575,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 Slider(
                     "alpha",
                     "alpha",
-                    "shrinkage of the Mahalanobis covariance: 0 whitens, 1 is Euclidean; default Ledoit-Wolf",
+                    "0 whitens, 1 is Euclidean; default Ledoit-Wolf",
                     marks=((cast(Any, LEDOIT_WOLF), "Ledoit-Wolf, each setting's own"),),
                 )
             )
@@ -621,11 +634,29 @@ class FingerprintPage(pn.viewable.Viewer):
             else:
                 if changed & set(Choice._fields):
                     self.live.update_answers(answers.answers(self.shown_battery, self.state.choice()))
+                    self._look_ahead()
                 if not self._releasing:
                     self._settle()
                 if changed & {"chosen", "alpha", "covariance", "detector"}:
                     self._show_detail()
             self._settle_menus()
+
+    def _look_ahead(self) -> None:
+        """Have worked out, in the app, the computed battery, and then what its menus can ask for next."""
+        here = self.shown_battery
+        if not (pn.state.curdoc and pn.state.curdoc.session_context):
+            return
+        steps: dict[Any, Step] = {}
+        if here.name != batteries.COMPUTED:
+            steps |= _computed_ahead()
+        else:
+            form = (self.live.walked, tuple(self.live.follows))
+            now = self.state.choice()
+            for name in ("covariance", "detector", "backbone", "id_dataset", "size", "distance"):
+                for value in self.state.param[name].objects:
+                    choice = now._replace(**{name: value})
+                    steps[here.name, choice] = partial(_answer_ahead, here.name, choice, *form)
+        AHEAD.ask(steps)
 
     def _show_detail(self) -> None:
         """Show the setting that is chosen, if its scores are there."""
@@ -663,7 +694,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 f"At gate <b>{t('say_gate')}</b>, tau <b>{t('say_tau')}</b> and alpha <b>{t('say_alpha')}</b>"
             )
             without = (
-                f"Tau alone, without the gate, would flag {t('leak_ungated_says')} and raise "
+                f"Without the gate, tau alone would flag {t('leak_ungated_says')} and raise "
                 f"{t('clean_ungated_says')}."
             )
         return (
@@ -676,11 +707,11 @@ class FingerprintPage(pn.viewable.Viewer):
 
     def _legend(self) -> str:
         switches = "".join(
-            self.live.switch(f"show_{r}", _mark(regime) + theme.REGIME_LABEL[regime])
+            self.live.switch(f"show_{r}", _mark(regime) + LEGEND[regime])
             for r, regime in self.regimes.items()
         )
         if self.rich:
-            switches += self.live.switch("seeds", f"{_WHISKER}whiskers: seeds")
+            switches += self.live.switch("seeds", f"{_WHISKER}seeds")
         return (
             f'<div class="legend" role="group" aria-label="regimes">{switches}'
             '<span><svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="5" class="grey"></circle></svg>'
@@ -721,7 +752,9 @@ class FingerprintPage(pn.viewable.Viewer):
     def _make_menus(self) -> None:
         """Make the menus once: they stay when the battery changes, so that the keyboard stays where it is."""
         for name, title in MENUS.items():
-            menu = pn.widgets.Select(label=title, options={}, width=132, margin=0, stylesheets=[_SELECT_CSS])
+            menu = pn.widgets.Select(
+                label=title, options={}, width=132, margin=0, stylesheets=[theme.FIELD_CSS, _SELECT_CSS]
+            )
             self._menus[name] = menu
         self._settle_menus()
         for name, menu in self._menus.items():
@@ -839,10 +872,17 @@ class FingerprintPage(pn.viewable.Viewer):
             "Fingerprint box",
             self._pane("scatter", hooks),
             links=downloads(
-                "fingerprint", lambda backend: self.figure("scatter", backend), lambda: self.data("scatter")
+                "fingerprint",
+                lambda backend: self.figure("scatter", backend),
+                lambda: self.data("scatter"),
+                page=self,
             ),
             extra="",
             height=560,
+            stylesheets=[
+                f"{_LOW} {{ :host {{ flex: 0 0 clamp(300px, calc(100vh - {_ABOVE[self.rich]}px), 560px) !important; "
+                "height: auto !important } .bk-Figure { flex: 1 1 0 !important; height: auto !important } }"
+            ],
         )
         body.insert(1, markup(self._legend(), css=_LEGEND_CSS))
         body.append(markup(choose, css=_CHOICE_CSS))
@@ -872,6 +912,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 lambda backend: self.figure("map", backend),
                 lambda: self.data("map"),
                 size=(120, 80),
+                page=self,
             ),
             height=200,
         )
@@ -903,6 +944,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 lambda backend: self.figure("rates", backend),
                 lambda: self.data("rates"),
                 size=(120, 80),
+                page=self,
             ),
             height=190,
         )
@@ -925,6 +967,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 lambda backend: self.figure("area", backend),
                 lambda: self.data("area"),
                 size=(120, 80),
+                page=self,
             ),
             height=190,
         )
@@ -964,6 +1007,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 lambda backend: self.figure("contrast", backend),
                 lambda: self.data("contrast"),
                 size=(200, 85),
+                page=self,
             ),
             height=300,
             stylesheets=[_WIDE_CSS],
@@ -973,7 +1017,7 @@ class FingerprintPage(pn.viewable.Viewer):
     def _cautions(self) -> pn.pane.HTML:
         told: Sequence[str] = OWN_CAUTIONS
         if self.shown_battery.name == batteries.COMPUTED:
-            told = answers.cautions(self.battery, self.pairs)
+            told = answers.shared_cautions(self.shown_battery)
         elif self.shown_battery.name == batteries.PUBLISHED:
             told = PUBLISHED_CAUTIONS
         paragraphs = "".join(f'<p class="note">{sentence}</p>' for sentence in told)
@@ -1018,6 +1062,7 @@ class FingerprintPage(pn.viewable.Viewer):
             if self.detail is not None:
                 content.append(self.detail.__panel__())
             content.extend([*([self._contrast()] if len(self.pairs) else []), self._cautions()])
+            self._look_ahead()
 
         self.live.when_seen(rest)
 
@@ -1026,7 +1071,7 @@ class FingerprintPage(pn.viewable.Viewer):
         if self._root is None:
             wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
             parts = self._parts
-            parts["heading"] = markup("")
+            parts["heading"] = markup("", css=_HEADING_CSS)
             parts["hand"] = pn.Column(**wide)
             parts["strip"] = pn.Column(
                 parts["hand"], self._controls(), stylesheets=[theme.RULED_CSS, _STRIP_CSS], **wide
@@ -1036,11 +1081,45 @@ class FingerprintPage(pn.viewable.Viewer):
                 parts["heading"],
                 parts["strip"],
                 parts["body"],
-                stylesheets=[":host { gap: 18px }"],
+                stylesheets=[_PAGE_CSS],
                 **wide,
             )
             self._arrange()
         return self._root
+
+
+def _answer_ahead(battery: str, choice: Choice, walked: tuple[str, ...], follows: tuple[str, ...]) -> None:
+    encode_once(answers.answers(batteries.get(battery), choice), walked, follows)
+
+
+def _computed_ahead() -> dict[Any, Step]:
+    """Return the steps after which the computed battery can be shown at once; none once they are asked for."""
+    if _ASKED:
+        return {}
+    _ASKED.append(batteries.COMPUTED)
+    pictures = _pictures(batteries.COMPUTED)
+    return {
+        "computed: numbers": lambda: answers.shared_cautions(batteries.computed()),
+        "computed: answers": lambda: answers.answers(batteries.computed(), Choice()),
+        "computed: pictures": in_loop(asyncio.get_running_loop(), lambda: next(pictures, False)),
+    }
+
+
+_ASKED: list[str] = []
+
+
+def _pictures(battery: str) -> Iterator[bool]:
+    """Draw what a page of this battery shows, one figure at a time, so that sessions find it drawn."""
+    page = FingerprintPage(f"?battery={battery}")
+    yield True
+    third = page._area if page.rich else page._rates
+    for draw in (page._scatter, page._map, third, page._contrast):
+        draw()
+        yield True
+    if page.detail is not None:
+        for name in page.detail.figures:
+            page.detail.card(name)
+            yield True
 
 
 def _and(names: Sequence[str]) -> str:

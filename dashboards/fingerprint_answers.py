@@ -83,7 +83,7 @@ def answers(battery: Battery, choice: Choice) -> xr.Dataset:
     return _answers(battery, choice)
 
 
-@lru_cache(maxsize=24)
+@lru_cache(maxsize=32)
 def _shared(battery: Battery, choice: Choice) -> xr.Dataset:
     return _answers(battery, choice)
 
@@ -124,8 +124,12 @@ def groups_of(battery: xr.Dataset) -> list[str]:
     >>> groups_of(batteries.published().dataset)
     ['leak', 'clean-excl', 'clean-novel far', 'clean-novel near', 'clean']
     """
-    n = leakviz.score_battery(battery, RULE)["n"].to_series()
-    return [group for group in COUNTS if n.get(group, 0)]
+    regime, distance = battery["regime"].values, battery["distance"].values
+    there = {
+        f"{r} {d}".strip() if r == "clean-novel" else str(r) for r, d in zip(regime, distance, strict=True)
+    }
+    there |= {"clean"} if (regime != "leak").any() else set()
+    return [group for group in COUNTS if group in there]
 
 
 def over_seeds(battery: xr.Dataset) -> xr.Dataset:
@@ -576,15 +580,26 @@ def _contrast_says(sweep: xr.Dataset, pairs: pd.DataFrame) -> np.ndarray:
             continue
         told = (
             f"Excluding the class lifts best-unsup in {int((lift > 0).sum())} of {len(lift)} pairs "
-            f"(difference {lift.min():.2f} to {lift.max():.2f})."
+            f"(difference in best-unsup {lift.min():.2f} to {lift.max():.2f})."
         )
         if len(above):
             told += (
                 f" Excluded lies above retrained in {int((above > 0).sum())} of {len(above)} "
-                f"(difference {above.min():.2f} to {above.max():.2f})."
+                f"(difference in best-unsup {above.min():.2f} to {above.max():.2f})."
             )
         texts.append(told)
     return np.array(texts, dtype=object)
+
+
+@lru_cache(maxsize=4)
+def shared_cautions(battery: Battery) -> tuple[str, ...]:
+    """Return the `cautions` of a shipped battery, found once per process."""
+    return tuple(cautions(battery.dataset, pairs_of(battery)))
+
+
+def _span(values: np.ndarray, digits: int) -> str:
+    low, high = (f"{v:.{digits}f}" for v in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
 
 
 def cautions(battery: xr.Dataset, pairs: pd.DataFrame) -> list[str]:
@@ -618,9 +633,9 @@ def cautions(battery: xr.Dataset, pairs: pd.DataFrame) -> list[str]:
     groups = pd.DataFrame(values).groupby(alone["backbone"].values).mean().to_numpy()
     told.append(
         "For classes of equal size the leak AUROCs of any one score average 0.5 over the classes, whatever the "
-        f"features: that is arithmetic, no finding (here Mahalanobis {groups.min():.4f} to {groups.max():.4f} on "
-        f"each backbone and seed). Their spread, {values.min():.2f} to {values.max():.2f}, decides how many "
-        "fire; the contrast within a pair is the evidence."
+        f"features: that is arithmetic, no finding (here the average of Mahalanobis is {_span(groups, 4)} on every backbone "
+        f"and seed). How far the single classes spread around it, here from {values.min():.2f} to {values.max():.2f}, "
+        "decides how many fire; the contrast within a pair is the evidence."
     )
     thrice = pairs[pairs["retrained_setting"] != ""]
     if len(thrice):

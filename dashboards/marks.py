@@ -9,6 +9,10 @@ _SHAPES = {
     "square": '<rect x="3.8" y="3.8" width="8.4" height="8.4" {}></rect>',
     "diamond": '<path d="M8 2.4l5 5.6-5 5.6-5-5.6z" {}></path>',
     "triangle": '<path d="M8 2.7l5.1 8.7h-10.2z" {}></path>',
+    "inverted_triangle": '<path d="M8 13.3l5.1-8.7h-10.2z" {}></path>',
+    "star": '<path d="M8 2l1.5 4.3 4.5.1-3.6 2.7 1.3 4.4L8 10.9l-3.7 2.6 1.3-4.4L2 6.4l4.5-.1z" {}></path>',
+    "square_pin": '<path d="M3.2 3.2Q8 5.6 12.8 3.2 10.4 8 12.8 12.8 8 10.4 3.2 12.8 5.6 8 3.2 3.2z" {}></path>',
+    "triangle_pin": '<path d="M8 2Q9 8 13.6 11.6 8 10 2.4 11.6 7 8 8 2z" {}></path>',
     "hex": '<path d="M3 8l2.5-4.4h5L13 8l-2.5 4.4h-5z" {}></path>',
 }
 
@@ -18,7 +22,7 @@ def mark(shape: str, color: str, *, filled: bool = False) -> str:
 
     Parameters
     ----------
-    shape : {"circle", "square", "diamond", "triangle", "hex"}
+    shape : {"circle", "square", "diamond", "triangle", "inverted_triangle", "hex", "star", "square_pin", "triangle_pin"}
     color : str
     filled : bool, default False
 

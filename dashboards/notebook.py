@@ -6,7 +6,7 @@ from typing import Any
 
 import panel as pn
 from bokeh.model import Model
-from bokeh.models import UIElement
+from bokeh.models.ui import UIElement
 from panel.io.notebook import patch_inline_stylesheets
 from panel.viewable import Viewable
 

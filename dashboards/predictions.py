@@ -224,7 +224,7 @@ class Look:
             "A curve that is inside the shaded "
             "box at a cut convicts. The mark with its number is the end of the pure head; dotted, level: the base "
             f"rate. {purity.SOURCE}, sections 2 to 4.",
-            links=downloads("purity", self.draw, self.data),
+            links=downloads("purity", self.draw, self.data, page=self),
             height=360,
         )
         self.whose = markup("")
@@ -241,6 +241,10 @@ class Look:
         assert self.vector is not None  # the links are there when these are
         assert self.test is not None
         return purity.curves_data(self.vector, self.test)
+
+    def says(self) -> str:
+        """Return where the vector is from as plain text, for the figure's files."""
+        return f"{self.vector.title}. Source: {self.vector.source}." if self.vector else ""
 
     def show(self, vector: Vector, test: BlindTest, answers: xr.Dataset) -> None:
         """Write a vector's curve into the figure."""

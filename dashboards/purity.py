@@ -348,6 +348,11 @@ class PurityPage(pn.viewable.Viewer):
             return answers.page_answers(self._vectors, self.shelf.get)
         return _shared(self.shelf.arms, *self._vectors)
 
+    figure_sources = {
+        "certification": "computed by leakviz for the method of arXiv 2606.11267, sections 2 and 6",
+        "graded": "flchain, R package survival, see data/predictions/README.md; as arXiv 2606.11267, section 7.2",
+    }
+
     @property
     def subject(self) -> str:
         """What data the page shows."""
@@ -762,7 +767,10 @@ class PurityPage(pn.viewable.Viewer):
             "head; the band shows what the order inside ties could hide; dotted, level: the base rate. "
             f"Drag the edges of the box. {SOURCE}, sections 2 to 4.",
             links=downloads(
-                "purity", lambda backend: self.figure("purity", backend), lambda: self.data("purity")
+                "purity",
+                lambda backend: self.figure("purity", backend),
+                lambda: self.data("purity"),
+                page=self,
             ),
             height=430,
         )
@@ -793,6 +801,8 @@ class PurityPage(pn.viewable.Viewer):
                 "certification",
                 lambda backend: self.figure("certification", backend),
                 lambda: self.data("certification"),
+                page=self,
+                source=self.figure_sources["certification"],
             ),
             height=300,
         )
@@ -834,6 +844,8 @@ class PurityPage(pn.viewable.Viewer):
             lambda backend: self.figure("graded", backend),
             lambda: self.data("graded"),
             size=(260, 65),
+            page=self,
+            source=self.figure_sources["graded"],
         )
         body = card(
             "A leak that grows: from which severity does it show?",

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import panel as pn
+from bokeh.document import Document
 from bokeh.server.views.ws import WebSocketClosedError
 from panel.io.application import build_single_handler_application
+from panel.io.resources import LOCAL_DIST
 from threadpoolctl import threadpool_limits
 
+from dashboards.ahead import AHEAD
 from dashboards.markup import clean
 from dashboards.shelf import Shelf
 
@@ -37,6 +40,15 @@ def prepare() -> None:
 def _is_news(record: logging.LogRecord) -> bool:
     """Tell whether a record is about anything but a message to a browser that has gone."""
     return not (record.exc_info and isinstance(record.exc_info[1], WebSocketClosedError))
+
+
+def own_styles(document: Document) -> None:
+    """Let Panel's style sheets come from this server, also in a session that no page was written for.
+
+    Panel learns where they are when it writes the page. A browser that connects without one (its session was
+    given up before the socket came, or the server was started again) would be sent to Panel's CDN.
+    """
+    document._template_variables["dist_url"] = LOCAL_DIST
 
 
 def no_delay(context: Any) -> None:
@@ -91,15 +103,18 @@ def serve(port: int = PORT, *, address: str = "localhost", show: bool = False, f
     prepare()
     warm()
     print(f"leakviz is at http://{address}:{port}/app (Ctrl-C stops it)", flush=True)
-    pn.serve(
-        {"app": build_single_handler_application(str(APP), [file] if file else [])},
-        port=port,
-        address=address,  # nobody else on the network reaches it
-        show=show,
-        verbose=False,
-        **options(port, address),
-        title="leakviz",
-    )
+    try:
+        pn.serve(
+            {"app": build_single_handler_application(str(APP), [file] if file else [])},
+            port=port,
+            address=address,  # nobody else on the network reaches it
+            show=show,
+            verbose=False,
+            **options(port, address),
+            title="leakviz",
+        )
+    finally:
+        AHEAD.stop()
 
 
 if __name__ == "__main__":

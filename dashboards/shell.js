@@ -56,14 +56,17 @@ export function render({model, view, el}) {
   const nav = make("nav", {"aria-label": "pages"})
   const theme = make("button", {type: "button", class: "theme"})
   const link = make("button", {type: "button"}, "Copy link")
+  const save = make("button", {type: "button", "aria-label": "save this page as one file", title: "save this page as one file"}, "Save")
   const told = make("span", {class: "told", role: "status"})
-  const header = make("header", {}, make("a", {class: "wordmark", href: "?"}, "leakviz"), nav,
-    make("span", {class: "space"}), make("span", {class: "data"}, data.subject), told, theme, link)
+  const mark = data.saved ? make("span", {class: "wordmark"}, "leakviz") : make("a", {class: "wordmark", href: "?"}, "leakviz")
+  const header = make("header", {}, mark, nav,
+    make("span", {class: "space"}), make("span", {class: "data"}, data.subject), told, theme, ...(data.saved ? [] : [link, save]))
   el.replaceChildren(header)
 
   const pages = () => {
     nav.replaceChildren(...data.pages.map(([name, title]) => {
       const here = name === data.page
+      if (data.saved) return make("span", {}, title)
       const a = make("a", {href: `?page=${name}`, class: here ? "on" : "", "aria-current": here && "page"}, title)
       a.addEventListener("click", (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return
@@ -73,6 +76,7 @@ export function render({model, view, el}) {
       return a
     }))
     header.querySelector(".data").textContent = data.subject
+    save.hidden = !data.saves.includes(data.page)
     requestAnimationFrame(() => { // where the pages do not fit side by side, the present one is seen
       const here = nav.querySelector(".on")
       if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2
@@ -98,9 +102,17 @@ export function render({model, view, el}) {
     const a = event.composedPath().find((node) => node.matches?.('a[href^="?page="]'))
     if (!a || a.target) return
     event.preventDefault()
-    data.wanted = a.getAttribute("href")
+    if (data.saved) tell("That page is in the app, not in this file")
+    else data.wanted = a.getAttribute("href")
   }
   document.addEventListener("click", follow)
+
+  const tell = (words) => {
+    told.textContent = words
+    clearTimeout(telling)
+    telling = setTimeout(() => { told.textContent = "" }, 2500)
+  }
+  let telling = 0
 
   const dark = () => root.dataset.theme === "dark"
   const show = () => {
@@ -115,8 +127,23 @@ export function render({model, view, el}) {
   })
   show()
   link.addEventListener("click", async () => {
-    told.textContent = await copy(location.href) ? "Link copied" : location.href
-    setTimeout(() => { told.textContent = "" }, 2500)
+    tell(await copy(location.href) ? "Link copied" : location.href)
+  })
+
+  // The server makes the file, the browser keeps it.
+  save.addEventListener("click", () => {
+    save.disabled = true
+    clearTimeout(telling)
+    told.textContent = "Saving …"
+    model.send_msg({save: data.page})
+  })
+  model.on("msg:custom", ({name, text}) => {
+    save.disabled = false
+    if (text === undefined) return tell("This page could not be saved")
+    const a = make("a", {href: URL.createObjectURL(new Blob([text], {type: "text/html"})), download: name})
+    a.click()
+    setTimeout(() => URL.revokeObjectURL(a.href), 60_000)
+    tell(`Saved as ${name}`)
   })
 
   const stop = paint_what_comes(view.model.document)

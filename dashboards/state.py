@@ -17,6 +17,7 @@ class PageState(param.Parameterized):
     """
 
     stops: Mapping[str, np.ndarray] = {}
+    entries: Sequence[str] = ()  # what, when it changes, is a new entry of the browser's history
 
     def title(self, name: str, value: Any) -> str:
         """Return what a value is called on the screen; a page with menus says what stands in them."""

@@ -50,7 +50,10 @@ REGIME_LABEL = {
 UNKNOWN_COLOR = "#8a63b8"  # a split of which nobody said what it is
 QUIET_COLOR = "#7a8591"  # lines that lead from mark to mark, on both themes
 # Matplotlib's names of the same marks.
-PAPER_MARK = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
+PAPER_MARK = {
+    **{"circle": "o", "square": "s", "diamond": "D", "triangle": "^", "inverted_triangle": "v"},
+    **{"hex": "h", "star": "*", "square_pin": "P", "triangle_pin": "X"},
+}
 
 # Prediction vectors side by side, where no regime is drawn: Okabe-Ito colours with a dash and a mark each.
 # The first is black, which is ink on a dark page.
@@ -58,9 +61,39 @@ VECTOR_COLOR = (LIGHT["ink"], "#CC79A7", "#E69F00")
 VECTOR_DASH = ("solid", "dashed", "dashdot")
 VECTOR_MARK = ("diamond", "inverted_triangle", "hex")
 
+# The models of the last lesson: honest, leaky, with a near-label flag, and that recalibrated.
+MODEL_COLOR = (REGIME_COLOR["clean-excl"], REGIME_COLOR["leak"], "#CC79A7", "#B07C00")
+MODEL_MARK = ("square", "circle", "diamond", "inverted_triangle")
+
+# Sources side by side, by how many features hang on each; colour and mark together tell them apart, the last
+# stands for all that follow.
+SOURCE_COLOR = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07C00"),
+    *("#2f8fc4", "#8a63b8", "#a6611a", "#4b8b3b", "#7a8591"),
+)
+SOURCE_MARK = (
+    *("circle", "square", "triangle", "diamond", "inverted_triangle"),
+    *("hex", "star", "square_pin", "triangle_pin", "circle"),
+)
+# What a model scores when it knows a row's source, and when it has never seen it.
+PROTOCOL_COLOR = {"baseline": QUIET_COLOR, "lodo": "#0072B2"}
+LABEL_COLOR = {"positive": "#2a6690", "negative": "#c9d9e4"}
+
 # The heat map runs from the page's paper to this ink; it is drawn on both themes alike.
 RAMP = ["#f6f8fa", "#c9d9e4", "#93b3c8", "#5a8aa9", "#2a6690", "#0b4e78"]
 ON_MAP = "#ffffff"  # lines and crosses on the map
+# From one end over the middle to the other: AUROC 0, 0.5 and 1.
+DIVERGING = [
+    "#8f3500",
+    "#c65a1e",
+    "#e39a72",
+    "#f3d3c2",
+    *RAMP[:1],
+    "#c9d9e4",
+    "#93b3c8",
+    "#2a6690",
+    "#0b4e78",
+]
 
 
 def ramp(n: int = 128) -> list[str]:
@@ -71,14 +104,29 @@ def ramp(n: int = 128) -> list[str]:
     >>> ramp(2)
     ['#f6f8fa', '#0b4e78']
     """
-    knots = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in RAMP]
-    colors = []
+    return _blend(RAMP, n)
+
+
+def diverging(n: int = 101) -> list[str]:
+    """Return the colours from one end over the middle to the other in `n` even steps.
+
+    Examples
+    --------
+    >>> diverging(3)
+    ['#8f3500', '#f6f8fa', '#0b4e78']
+    """
+    return _blend(DIVERGING, n)
+
+
+def _blend(colors: list[str], n: int) -> list[str]:
+    knots = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in colors]
+    blended = []
     for k in range(n):
         at = k * (len(knots) - 1) / (n - 1)
         low = min(int(at), len(knots) - 2)
         mix = [round(a + (b - a) * (at - low)) for a, b in zip(knots[low], knots[low + 1], strict=True)]
-        colors.append("#" + "".join(f"{v:02x}" for v in mix))
-    return colors
+        blended.append("#" + "".join(f"{v:02x}" for v in mix))
+    return blended
 
 
 FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif'
@@ -175,6 +223,7 @@ label { font: 13px/1.4 $font; color: $muted }
 TWO_CSS = css(
     """
 :host { display: grid; grid-template-columns: minmax(0, 660px) minmax(0, 1fr); gap: 36px; align-items: start }
+.scroll-button { display: none !important }  /* Panel's: it would be a row of its own, with a gap above */
 @media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
 """
 )

@@ -24,9 +24,10 @@ import xarray as xr
 import leakviz
 from dashboards import batteries, names, theme
 from dashboards import whitening_answers as answers
+from dashboards.ahead import AHEAD, Step
 from dashboards.cards import card, downloads
 from dashboards.figures import whitening as figures
-from dashboards.live import Attribute, Column, Live, Slider, Tap
+from dashboards.live import Attribute, Column, Live, Slider, Tap, encode_once
 from dashboards.markup import markup
 from dashboards.shelf import OWN, Audit, Shelf
 from dashboards.state import PageState, nearest_stop
@@ -36,7 +37,7 @@ from leakviz.whitening import ALPHAS
 
 TITLE = "Whitening"
 LEDOIT_WOLF = "ledoit-wolf"
-FITS = {ALL: "all classes", WITHOUT: "without the OOD class", CHOSEN: "chosen classes"}
+FITS = {ALL: "all classes", WITHOUT: "without OOD class", CHOSEN: "chosen classes"}
 COVARIANCES = {"one-class": "one-class", "tied": "tied"}
 PAPER = '<a href="https://arxiv.org/abs/2607.19393">arXiv 2607.19393</a>'
 
@@ -178,14 +179,8 @@ _CONTROLS_CSS = theme.css(
 )
 _ROW_CSS = ":host { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: flex-end; width: 100% }"
 _HAND_CSS = ":host { display: flex; flex-wrap: wrap; gap: 6px 30px; align-items: center; width: 100% }"
-_SELECT_CSS = theme.css(
-    """
-:host { flex: 1 1 150px; max-width: 215px; min-width: 0 }
-label { font: 13px/1.4 $font; color: $muted }
-select.bk-input, select { font: 13px/1.4 $font; color: $ink; background-color: $bg; border: 1px solid $hair; border-radius: 6px; min-height: 30px; padding: 3px 4px 3px 6px; background-image: none; appearance: auto; color-scheme: var(--lv-scheme, light); width: 100% }
-select:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
-"""
-)
+_SELECT_CSS = ":host { flex: 1 1 150px; max-width: 215px } label { white-space: normal }"
+_LONG_CSS = ":host { flex: 1 1 200px; max-width: 215px }"  # names of backbones
 _CHECK_CSS = theme.css(
     """
 :host { width: 100% }
@@ -239,13 +234,23 @@ _THREE_CSS = theme.css(
 )
 
 
+_NEXT = 18  # choices that are worked out ahead: fewer than are kept
+
 # A stranger's embeddings can take seconds: one at a time, beside the sessions.
 _LATER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whitening")
 
 
-def _open_all() -> None:
-    for name in batteries.computed().backbones:
-        batteries.backbone(name)
+def _answer_ahead(
+    features: str,
+    ood: str,
+    fit: str,
+    classes: tuple[str, ...],
+    rows: str,
+    covariance: Any,
+    walked: tuple[str, ...],
+) -> None:
+    inside = answers.members(features, ood, fit, classes)
+    encode_once(answers.battery_answers(features, ood, inside, rows, covariance), walked)
 
 
 def _of_audit(audit: Audit, fit: str, covariance: Any) -> tuple[Case, xr.Dataset]:
@@ -611,6 +616,28 @@ class WhiteningPage(pn.viewable.Viewer):
         self._case, table = answer
         self._shown = self._key()
         self.live.update_answers(table, **self._stops(table))
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Have worked out, in the app, what the menus can ask for next."""
+        s = self.state
+        if s.audit() is not None or not (pn.state.curdoc and pn.state.curdoc.session_context):
+            return
+        now = {"ood": s.ood, "fit": s.fit, "rows": s.rows, "covariance": s.covariance}
+        single, *others = map(list, answers.targets(s.features).values())
+        more = [{name: v} for name in ("fit", "rows", "covariance") for v in s.param[name].objects]
+        wanted = [*({"ood": o} for o in single), *more, *({"ood": o} for group in others for o in group)]
+        steps: dict[Any, Step] = {}
+        for asked in ({**now, **change} for change in wanted[:_NEXT]):
+            classes = tuple(s.classes) if asked["fit"] == CHOSEN else ()
+            key = (s.features, asked["ood"], asked["fit"], classes, asked["rows"], asked["covariance"])
+            steps[key] = partial(_answer_ahead, *key, self.live.walked)
+        for features in batteries.computed().backbones:  # this one's are there; the others open a file
+            found = [o for group in answers.targets(features).values() for o in group]
+            ood = s.ood if s.ood in found else "Coat" if "Coat" in found else found[0]
+            key = (features, ood, WITHOUT if s.fit == CHOSEN else s.fit, (), s.rows, s.covariance)
+            steps[key] = partial(_answer_ahead, *key, self.live.walked)
+        AHEAD.ask(steps)
 
     def _audited(self, event: Any) -> None:
         """Offer the session's new embeddings; the newest is shown at once."""
@@ -648,7 +675,11 @@ class WhiteningPage(pn.viewable.Viewer):
 
     def _select(self, name: str, title: str, **params: Any) -> pn.widgets.Select:
         menu = pn.widgets.Select(
-            label=title, margin=0, sizing_mode="stretch_width", stylesheets=[_SELECT_CSS], **params
+            label=title,
+            margin=0,
+            sizing_mode="stretch_width",
+            stylesheets=[theme.FIELD_CSS, _LONG_CSS if name == "features" else _SELECT_CSS],
+            **params,
         )
         menu.param.watch(lambda event: self._menu_chosen(name, event.new), "value")
         self._menus[name] = menu
@@ -790,6 +821,7 @@ class WhiteningPage(pn.viewable.Viewer):
                 lambda backend: self.figure(name, backend),
                 lambda: self.data(name),
                 size=(110, 75),
+                page=self,
             ),
             height=height,
         )
@@ -810,7 +842,7 @@ class WhiteningPage(pn.viewable.Viewer):
             "auroc",
             hooks,
             "Dot: this alpha. Diamond: Ledoit-Wolf. Triangle: best, not available without labels. Band: 95 % (DeLong). "
-            f"Dotted: 0.5. Tap to move alpha. As {PAPER}, section 8; {live.text('source_says')}.",
+            f"{live.text('half_says')}Tap to move alpha. As {PAPER}, section 8; {live.text('source_says')}.",
             height=250,
         )
 
@@ -919,8 +951,7 @@ class WhiteningPage(pn.viewable.Viewer):
             def rest() -> None:
                 second = [self._spectrum(), self._budget(), self._cumulated()]
                 root.extend([pn.Column(*second, stylesheets=[_THREE_CSS], **wide), self._cautions()])
-                if pn.state.curdoc and pn.state.curdoc.session_context:
-                    _LATER.submit(_open_all)  # so that choosing another backbone does not wait for its file
+                self._look_ahead()
 
             self.live.when_seen(rest)
         return self._root

@@ -151,6 +151,7 @@ def page_answers(case: Case) -> xr.Dataset:
             **_numbers(spectrum, sweep, sure, own, best),
             **_sentence(spectrum, sweep),
             **_standing(case, spectrum, sweep),
+            "half_says": ((), "Dotted: 0.5. " if float(table["area_start"]) <= 0.5 else ""),
             "value": ("alpha", alphas),
             "color": ((), theme.REGIME_COLOR.get(case.regime, theme.UNKNOWN_COLOR)),
         }

@@ -12,13 +12,14 @@ The exit status of ``check`` and ``audit`` can be used by a script or a CI job:
 == ===========================================================================
 
 ``leakviz lodo`` ends with 0 when it has an answer (a gap is no verdict), with 3 or 4 as above, and with 130 when
-it is stopped with Ctrl-C.
+it is stopped with Ctrl-C; so does ``leakviz export``.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -49,6 +50,9 @@ STATUS = {"not shown": 0, "leaky": 1, "undetermined": 2}
 
 AUDIT_STATUS = {"not shown": 0, "fires": 1, "undetermined": 2}
 """The exit status of each verdict of ``audit``."""
+
+PAGES = ("fingerprint", "whitening", "audit", "purity", "calibration", "lodo", "learn")
+"""What ``export`` can write as a file."""
 
 UNUSABLE = 3
 BROKEN = 4
@@ -221,6 +225,64 @@ def serve(
     return subprocess.call(serve_command(file, port), cwd=ROOT)
 
 
+@app.command()
+def export(
+    page: Annotated[str, typer.Argument(help=f"One of {', '.join(PAGES)}; lesson is another name of learn.")],
+    out: Annotated[str, typer.Option(help="The file to write, .html; one that is there is replaced.")],
+    state: Annotated[str, typer.Option(help='As in a link, such as "tau=0.6&gate=0.9".')] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
+) -> int:
+    """Write a page as one HTML file that needs no server. Exit status: 0 done, 3 unusable, 130 stopped."""
+    child = subprocess.Popen(export_command(page, out, state, as_json=as_json), cwd=ROOT)
+    try:
+        return child.wait()
+    except KeyboardInterrupt:  # it stops, too, and says so
+        child.wait()
+        return 130
+
+
+def export_command(page: str, out: str, state: str = "", *, as_json: bool = False) -> list[str]:
+    """Return the command that `export` runs.
+
+    Parameters
+    ----------
+    page : str
+        One of `PAGES`, or ``lesson``.
+    out : str
+        The file to write.
+    state : str
+        As in a link.
+    as_json : bool
+        Whether JSON is written instead of words.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    InputError
+        Where there is no such page, the file cannot be written, or Panel or the app is not there.
+
+    Examples
+    --------
+    >>> export_command("purity", "/tmp/page.html", "delta=0.1")[1:4]
+    ['-m', 'dashboards.page_file', 'purity']
+    """
+    if page not in (*PAGES, "lesson"):
+        raise InputError(f"there is no page {page!r} to export; there are {', '.join(PAGES)} and lesson.")
+    target = Path(out)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--out must end in .html, got {out!r}.")
+    if not target.parent.is_dir():
+        raise InputError(f"--out: there is no folder {str(target.parent)!r}; create it first.")
+    if target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InputError(f"--out: {out!r} cannot be written; choose another one.")
+    _check_app()
+    command = [sys.executable, "-m", "dashboards.page_file", page, "--out", str(target.resolve())]
+    return [*command, f"--state={state}", *(["--json"] if as_json else [])]
+
+
 def serve_command(file: str | None, port: int) -> list[str]:
     """Return the command that `serve` runs.
 
@@ -244,17 +306,21 @@ def serve_command(file: str | None, port: int) -> list[str]:
     >>> serve_command(None, 5010)[1:]
     ['-m', 'dashboards.server', '--port', '5010']
     """
-    page = ROOT / "app.py"
-    if not page.is_file():
-        raise InputError(f"there is no app at {page}. Run leakviz serve from a checkout of the repository.")
-    if importlib.util.find_spec("panel") is None:
-        raise InputError("the app needs Panel, which is not installed: pip install panel.")
+    _check_app()
     command = [sys.executable, "-m", "dashboards.server", "--port", str(port)]
     if file is None:
         return command
     if not Path(file).is_file():
         raise InputError(f"there is no file {file!r}. Check the path and the working directory.")
     return [*command, "--file", str(Path(file).resolve())]
+
+
+def _check_app() -> None:
+    page = ROOT / "app.py"
+    if not page.is_file():
+        raise InputError(f"there is no app at {page}. Run leakviz from a checkout of the repository.")
+    if importlib.util.find_spec("panel") is None:
+        raise InputError("the app needs Panel, which is not installed: pip install panel.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -220,8 +220,8 @@ def _fill(now: xr.Dataset, layer: str) -> Array:
 # Which published points are named in the figure: setting, text, side, shift in px (down is positive).
 _NAMED = (
     ("N_c100_rn_cross", "CIFAR-100 to CIFAR-10", "right", -11, 0),
-    ("wild_mac_embedding", "20news, mac.hardware", "center", 0, 16),
-    ("wild_memo", "Memo, leaked", "right", -11, 0),
+    ("wild_mac_embedding", "mac.hardware", "center", 0, 17),
+    ("wild_memo", "Memo, leaked", "right", 6, 17),
     ("wild_c10_resnet50_stl10", "to STL-10", "right", -11, 0),
 )
 
@@ -568,7 +568,7 @@ def pairs(
             matplotlib={"color": INK, "size": 8.5},
         )
     )
-    words = {"leak": "leaked", "clean-excl": "excluded", "clean-retrained": "retrained"}
+    words = {"leak": "in", "clean-excl": "out", "clean-retrained": "retrained"}
     ticks = [(shift + COLUMNS[r], text) for shift in (0.0, SHIFT) for r, text in words.items()]
     return frame(
         hv.Overlay(layers),

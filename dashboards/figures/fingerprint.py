@@ -19,7 +19,7 @@ import pandas as pd
 import xarray as xr
 
 from dashboards import theme
-from dashboards.figures.style import INK, above, by_column, frame, offset, style
+from dashboards.figures.style import INK, above, apart, by_column, frame, offset, style
 from dashboards.names import setting_names
 
 REGIMES = {"leak": "leak", "excluded": "clean-excl", "novel": "clean-novel"}  # name in columns: regime
@@ -32,11 +32,11 @@ METRICS = {
 PUBLISHED = {"gate": 0.95, "tau": 0.65}  # 2607.19393, section 5.1
 # Where a name may stand beside its ring, in order of preference: right or left, level, above or below.
 PLACES = ((1, 0), (-1, 0), (-1, 1), (-1, -1), (1, 1), (1, -1))
-NAME_SHIFT = (14, 11)  # px
+NAME_SHIFT = (14, 15)  # px
 MAP_EVERY = 2  # with alpha, the map has every second tau: it is an image for each alpha
 MANY_PAIRS = 24  # beyond which pairs stand in groups, without a name below each
 
-_FRAME = (560, 400)  # px: the scatter's frame at which names are kept apart
+_FRAME = (560, 300)  # px: the scatter's frame at which names are kept apart
 
 
 def regimes_of(battery: xr.Dataset) -> dict[str, str]:
@@ -827,7 +827,7 @@ def area_curve(
         grid="y",
         yformatter="%.1f",
         xticks=alpha_ticks(alphas),
-        hooks=hooks.get("figure"),
+        hooks=[apart, *hooks.get("figure", [])],
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import holoviews as hv
 import holoviews.plotting.bokeh
+from bokeh.models import NoOverlap
 from bokeh.models.tools import BoxZoomTool, ResetTool
 
 from dashboards import theme
@@ -76,6 +77,12 @@ def above(plot: Any, element: Any) -> None:
     """
     moved = plot.handles.get("glyph_renderer") or plot.handles["glyph"]
     moved.level = "overlay"
+
+
+def apart(plot: Any, element: Any) -> None:
+    """Leave out tick labels of the horizontal axis that a narrow page has no room for (a hook)."""
+    for axis in plot.state.xaxis:
+        axis.major_label_policy = NoOverlap(min_distance=7)
 
 
 def by_column(**properties: str) -> Callable:

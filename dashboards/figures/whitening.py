@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from dashboards.figures.style import INK, above, frame, style
+from dashboards.figures.style import INK, above, apart, frame, style
 from leakviz.detectors import NULL
 from leakviz.whitening import ALPHAS
 
@@ -266,9 +266,9 @@ def auroc_curve(
             width=1.2,
             hooks=[above, *hooks.get("now_line", [])],
         ),
-        mark("ledoit_wolf", "Ledoit-Wolf", "diamond", size=12, filled=False),
-        mark("best", "best, not available without labels", "inverted_triangle", size=12, filled=False),
-        mark("now", "this alpha", "circle", size=10, filled=True),
+        mark("ledoit_wolf", "Ledoit-Wolf", "diamond", size=20, filled=False),
+        mark("best", "best, not available without labels", "inverted_triangle", size=15, filled=False),
+        mark("now", "this alpha", "circle", size=7, filled=True),
     ]
     return frame(
         hv.Overlay(layers),
@@ -276,13 +276,13 @@ def auroc_curve(
         title=FIGURES["auroc"],
         xlabel="alpha: 0 full whitening, 1 Euclidean",
         ylabel="AUROC",
-        xlim=(-0.7, ALPHAS.size - 0.3),
+        xlim=(-1.4, ALPHAS.size - 0.3),
         ylim=(float(now["area_start"]), float(now["area_end"])),
         height=250,
         grid="y",
         left=46,
         xticks=[(float(place(alpha)), text) for alpha, text in _TICKS.items()],
-        hooks=hooks.get("figure"),
+        hooks=[apart, *hooks.get("figure", [])],
     )
 
 
@@ -332,7 +332,7 @@ def histograms(
         left=46,
         logx=True,
         xticks=_DISTANCES,
-        hooks=hooks.get("figure"),
+        hooks=[apart, *hooks.get("figure", [])],
     )
 
 

@@ -383,6 +383,23 @@ def _check_answers(store: Store, answers: dict[str, Any]) -> None:
         if used.count(value) > 1:
             roles = [role for role in TABLES if answers.get(role) == value]
             raise InputError(f"{roles[0]} and {roles[1]} are both {value!r}; every role has its own rows.")
+    _check_sizes({role: store.facts[answers[role]] for role in (*TABLES, *LABELS) if role in answers})
+
+
+def _check_sizes(facts: dict[Role, ArrayFacts]) -> None:
+    """Refuse arrays that cannot belong together: what their shapes say needs no reading."""
+    for role in TABLES[1:]:
+        if role in facts and "fit" in facts and facts[role].shape[1] != facts["fit"].shape[1]:
+            raise InputError(
+                f"{role} has {facts[role].shape[1]:,} features and the fit set {facts['fit'].shape[1]:,}: all rows must "
+                f"come from one layer of one model. Choose another array than {quoted(facts[role].name)}, or mend the file."
+            )
+    for labels, rows in zip(LABELS, TABLES, strict=False):
+        if labels in facts and rows in facts and facts[labels].shape[0] != facts[rows].shape[0]:
+            raise InputError(
+                f"{labels} has {facts[labels].shape[0]:,} labels and {rows} has {facts[rows].shape[0]:,} rows: every row "
+                f"needs one, in the same order. Choose another array than {quoted(facts[labels].name)}, or mend the file."
+            )
 
 
 def _settle_class(

@@ -300,7 +300,7 @@ def _answer(
         on_grid, in_slice = rest[: _GRID_X.size * _GRID_Y.size], rest[_GRID_X.size * _GRID_Y.size :]
         levels = _levels(in_slice[np.newaxis] if in_slice.size else scores[:, :n_id])
         values = on_grid.reshape(_GRID_Y.size, _GRID_X.size)
-        lines = [grid_level_set(_GRID_X, _GRID_Y, values, level) for level in levels[0]]
+        lines = [_closed_level_set(values, level) for level in levels[0]]
         contours = np.stack(_padded([line.T for line in lines]))[np.newaxis].transpose(0, 1, 3, 2)
 
     id_score, ood_score = scores[:, :n_id], scores[:, n_id:]
@@ -391,6 +391,14 @@ def _queries(world: World) -> list[Array]:
     """Return what level sets take beside the scores of the test rows: a grid, and ID rows put into the plane."""
     plane = np.stack(np.meshgrid(_GRID_X, _GRID_Y), axis=-1).reshape(-1, 2)
     return [_slice(world, plane)] + ([_slice(world, world.id_test)] if world.noise_dimensions else [])
+
+
+def _closed_level_set(values: Array, level: float) -> Array:
+    """Return the outline of what is above a level on the grid; at the edge of the frame it runs along the edge."""
+    step = 0.01
+    x = np.concatenate([_GRID_X[:1] - step, _GRID_X, _GRID_X[-1:] + step])
+    y = np.concatenate([_GRID_Y[:1] - step, _GRID_Y, _GRID_Y[-1:] + step])
+    return grid_level_set(x, y, np.pad(values, 1, constant_values=level - 1), level)
 
 
 def _slice(world: World, rows: Array) -> Array:

@@ -50,6 +50,13 @@ def settle(page, frames):
         page.wait_for_timeout(250)
 
 
+def bottom_of_the_box(page):
+    """Return how far down the page the figure with the firing box reaches, in pixels."""
+    return page.evaluate(
+        "[...probe.elements('.bk-Figure')][0].getBoundingClientRect().bottom + document.documentElement.scrollTop"
+    )
+
+
 def answer(computed, alpha, gate=0.95, tau=0.65, **options):
     stop = alpha if alpha == "ledoit-wolf" else float(alpha)
     return leakviz.score_battery(use_detector(computed, alpha=stop, **options), leakviz.Rule(gate, tau))
@@ -84,7 +91,7 @@ def test_alpha_moves_points_read_outs_and_detail_without_the_server(page, opened
     before, seen = frames.count, []
     leaks = computed["regime"].values == "leak"
     chosen = computed["setting"].values[0]
-    for alpha in ("0.01", "0.2", "1", "0.5", "0"):
+    for alpha in ("0.01", "1", "0"):
         page.mouse.move(at(stops.index(alpha)), y, steps=3)
         seen.append(page.evaluate(look))
         shown, count, area, maha, unsup, _ = seen[-1]
@@ -104,6 +111,7 @@ def test_alpha_moves_points_read_outs_and_detail_without_the_server(page, opened
 
 def test_a_menu_of_the_detector_is_answered_by_the_server_in_the_same_figures(page, computed):
     page.evaluate("for (const c of probe.elements('canvas')) c.known = true")
+    assert bottom_of_the_box(page) <= DESKTOP["height"]  # sentence, sliders and box are on the first screen
     slider(page, "alpha").press("End")
     page.get_by_label("covariance", exact=True).select_option("tied")
     page.get_by_label("detector", exact=True).select_option("Mahalanobis")
@@ -143,7 +151,7 @@ def test_the_page_is_sound_with_a_detail_and_on_a_phone(page):
         assert wide[0] <= wide[1], size
 
 
-def test_another_battery_comes_under_the_same_frame_and_the_keyboard_stays(page, standing):
+def test_another_battery_comes_under_the_same_frame_and_the_keyboard_stays(page):
     menu = page.get_by_label("battery", exact=True)
     menu.focus()
     menu.press("ArrowUp")
@@ -156,4 +164,4 @@ def test_another_battery_comes_under_the_same_frame_and_the_keyboard_stays(page,
     wait_for_address(page, "page=fingerprint&gate=0.95&tau=0.65")
     slider(page, "tau").press("End")
     wait_for_text(page, "leak_count", "20 of 20")
-    assert text(standing, "clean_n") == "32"  # another visitor's page
+    assert bottom_of_the_box(page) <= DESKTOP["height"]

@@ -205,6 +205,11 @@ def test_what_is_wrong_inside_names_the_array(tables):
         assert "float16 ends at 65504" in problem(fit=(tables["fit"] * 1e6).astype(np.float16))
     assert "ood_test has 3 features and the fit set 4" in problem(ood_test=tables["ood_test"][:, :3])
     assert "fit_labels has 11 labels and fit has 12 rows" in problem(fit_labels=tables["fit_labels"][:11])
+    early = inspect_embeddings(npz(**{**tables, "id_test_labels": tables["id_test_labels"][:5]}))
+    assert "id_test_labels has 5 labels and id_test has 6 rows" in early.problem
+    answered = inspect_embeddings(npz(**tables, y=np.arange(11))).answer(fit_labels="y")
+    assert "fit_labels has 11 labels and fit has 12 rows" in answered.problem
+    assert answered.answer(fit_labels="fit_labels").problem is None
     assert "must have the shape (rows, features), got (12,)" in problem(fit=tables["fit"][:, 0])
     assert "fit_labels is missing or no whole number" in problem(fit_labels=np.full(12, np.nan))
 

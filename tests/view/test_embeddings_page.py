@@ -304,6 +304,9 @@ def test_a_bad_file_is_a_message_and_leaves_the_shelf(audited, case):
     page.results = dict(audited.results)
     data, words = BAD[case]
     send(page, data, "bad.npz")
+    if case in ("widths", "labels"):  # what shapes say is said before anything is read or pressed
+        assert any(words in told for told in seen(page)["alert"]), seen(page)["alert"]
+        assert not seen(page)["file"]["ready"]
     page.use()
     assert any(words in told for told in seen(page)["alert"]), seen(page)["alert"]
     assert [entry["title"] for entry in seen(page)["shelf"]] == ["animals.npz"]

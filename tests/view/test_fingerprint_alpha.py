@@ -5,15 +5,16 @@ import weakref
 
 import holoviews as hv
 import numpy as np
+import panel as pn
 import pytest
-from test_fingerprint_page import assert_same_look, figures_of, shown
+from test_fingerprint_page import assert_same_look, shown
 
 import leakviz
 from dashboards import batteries, export, stencil
 from dashboards.batteries import Battery
 from dashboards.figures import fingerprint as figures
 from dashboards.fingerprint import FingerprintPage
-from dashboards.live import _product
+from dashboards.live import Live, _product
 from dashboards.shelf import Shelf
 from leakviz.detector_sweep import use_detector
 
@@ -40,10 +41,15 @@ def page():
 
 @pytest.fixture(scope="module")
 def framed():
-    """Return a page that tests show several batteries on, the published one between them."""
-    page = FingerprintPage()
-    page.__panel__()
-    return page
+    """Return a page that tests show several batteries on, the published one between them.
+
+    As before a browser has painted it: what is not seen first is not there.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Live, "when_seen", lambda live, build: None)
+        page = FingerprintPage()
+        page.__panel__()
+        yield page
 
 
 # Every number is the core's
@@ -111,7 +117,7 @@ def test_a_stop_answers_as_the_core_does(computed, query, keep):
     pairs = leakviz.contrast(subset)
     assert f"in {int((pairs['difference'] > 0).sum())} of {len(pairs)} pairs" in says["contrast_says"]
     assert (
-        f"(difference {pairs['difference'].min():.2f} to {pairs['difference'].max():.2f})"
+        f"(difference in best-unsup {pairs['difference'].min():.2f} to {pairs['difference'].max():.2f})"
         in says["contrast_says"]
     )
     again = pairs.dropna(subset="retrained") if "retrained" in pairs else pairs[:0]
@@ -160,8 +166,18 @@ def test_the_cautions_hold_computed_numbers(page, computed):
     leaks, clean = score.sel(regime="leak"), score.sel(regime="clean")
     assert f"{int(leaks['correct'])} of {int(leaks['n'])} leaks fire" in told
     assert f"and {int(clean['fired_count'])} of {int(clean['n'])} clean settings" in told
-    assert "Mahalanobis 0.5000 to 0.5000 on each backbone and seed" in told
+    assert "the average of Mahalanobis is 0.5000 on every backbone and seed" in told
     assert "excluded lies above retrained in" in told
+
+
+def test_rows_and_legend_have_the_same_words(page):
+    rows, legend = page._read_outs(), page._legend()
+    for regime in ("leak", "excluded", "retrained"):
+        assert f"{regime}, " in rows
+        assert f"</svg>{regime}</button>" in legend
+    assert "far source, silent" in rows
+    assert "near source, silent" in rows
+    assert "</svg>other source</button>" in legend
 
 
 # Figures, links, batteries
@@ -197,14 +213,20 @@ LABELS = {
 }
 
 
-def test_a_figure_moved_to_a_stop_is_the_figure_drawn_there(page):
+def test_a_figure_moved_to_a_stop_is_the_figure_drawn_there_and_goes_with_its_page(page):
     page.__panel__()  # the first of the process, whose figures the others copy
     other = FingerprintPage(
         "battery=computed&alpha=0.2&tau=0.8&seeds=hidden&hidden=retrained&covariance=tied&size=1"
     )
-    moved = figures_of(other, LABELS)
+    panes = [pane.object for pane in other.__panel__().select(pn.pane.Bokeh)]
+    moved = {(figure.xaxis[0].axis_label, figure.yaxis[0].axis_label): figure for figure in panes}
     for name in ("scatter", "area"):
-        assert_same_look(moved[name], hv.renderer("bokeh").get_plot(other.figure(name)).state)
+        assert_same_look(moved[LABELS[name]], hv.renderer("bokeh").get_plot(other.figure(name)).state)
+    other.state.chosen = "P_vit-mnist_2"
+    alive = [weakref.ref(part) for part in (other, other.live, other.detail, other.state)]
+    del other, moved, panes
+    gc.collect()
+    assert [ref() for ref in alive] == [None] * 4
 
 
 @pytest.mark.parametrize("name", ["scatter", "area", "contrast"])
@@ -346,13 +368,3 @@ def test_the_published_battery_says_that_it_holds_numbers_only():
     assert page.detail is None
     assert "no scores to draw" in shown(page)["detail_note"]
     assert shown(FingerprintPage())["detail_note"] == ""
-
-
-def test_a_computed_page_goes_when_it_is_dropped(page):
-    page.__panel__()  # of which the next one's figures are copies
-    other = FingerprintPage("battery=computed&chosen=P_vit-mnist_2")
-    other.__panel__()
-    alive = [weakref.ref(part) for part in (other, other.live, other.detail, other.state)]
-    del other
-    gc.collect()
-    assert [ref() for ref in alive] == [None] * 4

@@ -310,18 +310,6 @@ def test_the_hand_and_the_state_follow_each_other(page):
 # Files
 
 
-@pytest.mark.parametrize(("name", "kind"), [*((name, "svg") for name in FIGURES), ("scatter", "png")])
-def test_a_figure_is_the_same_file_every_time(name, kind):
-    first, again = (
-        export.draw(
-            lambda backend: FingerprintPage("tau=0.8").figure(name, backend), kind, size=(120, 80)
-        ).read()
-        for _ in range(2)
-    )
-    assert first == again
-    assert len(first) > 5000
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_an_svg_holds_its_labels_as_text(page, name):
     svg = draw(page, name)

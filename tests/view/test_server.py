@@ -7,6 +7,9 @@ import time
 
 import panel as pn
 import pytest
+from bokeh.client import pull_session
+from bokeh.models import ImportedStyleSheet
+from panel.io.application import build_single_handler_application
 from threadpoolctl import threadpool_info
 from tornado.websocket import WebSocketClosedError
 
@@ -19,7 +22,8 @@ def port():
         free.bind(("127.0.0.1", 0))
         number = free.getsockname()[1]
     running = pn.serve(
-        {"app": lambda: pn.pane.HTML("here")}, port=number, threaded=True, show=False, verbose=False,
+        {"here": lambda: pn.pane.HTML("here"), "app": build_single_handler_application(str(server.APP))},
+        port=number, threaded=True, show=False, verbose=False,
         **server.options(number, "localhost"),
     )  # fmt: skip
     yield number
@@ -50,6 +54,15 @@ def handshake(port, origin):
 def test_a_page_of_another_host_may_not_connect(port):
     assert handshake(port, "http://elsewhere.example") == 403
     assert handshake(port, f"http://localhost:{port}") == 101
+
+
+def test_style_sheets_are_this_servers_also_where_no_page_was_written(port):
+    """As for a browser that comes back after a restart, or whose session was given up before its socket came."""
+    session = pull_session(url=f"http://localhost:{port}/app", arguments={"page": "embeddings"})
+    sheets = {str(sheet.url) for sheet in session.document.select({"type": ImportedStyleSheet})}
+    session.close()
+    assert any(url.endswith("listpanel.css?v=" + pn.__version__) for url in sheets)
+    assert not [url for url in sheets if "//" in url]
 
 
 def test_one_thread_and_sanitised_panes():

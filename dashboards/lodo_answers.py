@@ -1,0 +1,885 @@
+"""What the page of held-out sources shows, from the core's answers: rows of its figures, texts, answer tables.
+
+A `Subject` is one case with one classifier. Its rows are data frames, the same that the page offers as CSV; its
+answer tables hold every stop of the two sliders.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, wraps
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+import leakviz
+from dashboards.live import words
+from leakviz.decimals import stops
+from leakviz.lodo.fits import MODELS
+from leakviz.lodo.words import NOISE_BAND
+
+PUBLISHED, OWN = "published", "own:"
+THRESHOLDS = stops("-0.5", "1", "0.01")
+FIRING = stops("1", "4", "0.05")
+TOP = 10  # features whose place is compared before and after weighting
+MOST_SOURCES = 40  # in a figure: the largest
+MOST_IN_MATRIX = 30
+MOST_DRAWN = 2_000  # features in a figure: those with the largest coefficients
+MOST_CELLS = 20_000_000  # attributions, as the core limits them
+
+CASES = {
+    "harm_scored_responses": "harm in responses, 10 files",
+    "prompt_attacks": "prompt attacks, 18 sources",
+    "penguins": "penguins, 3 species",
+    PUBLISHED: "prompt attacks, as published",
+}
+CLASSIFIERS = {
+    "tfidf": "logistic on TF-IDF",
+    "minilm": "logistic on MiniLM",
+    "logistic": "logistic, balanced",
+    "logistic-unweighted": "logistic, unweighted",
+    "forest": "random forest, balanced",
+    "linear-svm": "linear SVM, balanced",
+    "boosting": "boosted trees, balanced",
+    "raw_logistic, constant 0.5": "logistic on activations, cut 0.5",
+    "raw_logistic, precision 0.95": "logistic on activations, cut for precision 0.95",
+    "raw_dann, constant 0.5": "domain-adversarial net, cut 0.5",
+    "sae_logistic, constant 0.5": "logistic on SAE features, cut 0.5",
+}
+METRICS = {
+    "auc": "AUROC",
+    "accuracy": "accuracy",
+    "recall": "recall",
+    "specificity": "specificity",
+    "f1": "F1",
+}
+BASELINES = {"cv": "cross-validation", "same-source": "same source, held out"}
+OF_ONE_LABEL = {"positive only": "recall", "negative only": "specificity"}
+QUADRANTS = ("pure shortcut", "context-dependent", "robust, correlated", "robust, specific")
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One case with one classifier.
+
+    Attributes
+    ----------
+    case, model : str
+        As a link names them.
+    title, source : str
+        On the screen; plain text, in which a user's file name may be.
+    result : xarray.Dataset
+        As `leakviz.lodo` returns it; of the published case what `leakviz.load_published_lodo` returns.
+    retention : xarray.Dataset or None
+        As `leakviz.retention` returns it.
+    attributions : xarray.Dataset or None
+        As `leakviz.weighted_attributions` returns it.
+    told : str
+        How it was computed, if that is not plain from the case.
+    """
+
+    case: str
+    model: str
+    title: str
+    source: str
+    result: xr.Dataset = field(repr=False)
+    retention: xr.Dataset | None = field(default=None, repr=False)
+    attributions: xr.Dataset | None = field(default=None, repr=False)
+    told: str = ""
+
+    @property
+    def published(self) -> bool:
+        """Whether accuracies alone are there, without scores and without a baseline."""
+        return self.case == PUBLISHED
+
+    @property
+    def metrics(self) -> list[str]:
+        """What can be shown of each source."""
+        return ["accuracy", "f1"] if self.published else ["auc", "accuracy", "recall", "specificity"]
+
+    @property
+    def baselines(self) -> list[str]:
+        """What leaving a source out can be compared with."""
+        return ["cv"] if self.published else [str(b) for b in self.result["baseline"].values]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows can be explained."""
+        return self.attributions.sizes["row"] if self.attributions is not None else 0
+
+
+def classifiers(case: str) -> list[str]:
+    """Return the classifiers of a case that ships, the one to begin with first.
+
+    Examples
+    --------
+    >>> classifiers("penguins")
+    ['logistic', 'forest']
+    """
+    if case == PUBLISHED:
+        return [str(c) for c in leakviz.load_published_lodo()["classifier"].values]
+    found = leakviz.lodo_cases(case=case)["model"].tolist()
+    first = {"harm_scored_responses": "logistic"}.get(case, found[0])
+    return [first, *(m for m in found if m != first)]
+
+
+@lru_cache(maxsize=32)
+def shipped(case: str, model: str) -> Subject:
+    """Return a case that ships, once per process."""
+    if case == PUBLISHED:
+        result = leakviz.load_published_lodo()
+        return Subject(
+            case,
+            model,
+            result.attrs["title"],
+            result.attrs["provenance"],
+            result,
+            leakviz.load_published_retention() if model.startswith("sae") else None,
+        )
+    listed = leakviz.lodo_cases(case=case).set_index("model").loc[model]
+    kept = leakviz.load_retention(listed["name"]) if listed["retention"] else None
+    return Subject(
+        case,
+        model,
+        str(listed["title"]),
+        str(listed["source"]),
+        leakviz.load_lodo(listed["name"]),
+        kept,
+        None
+        if kept is None or "null_retention" not in kept
+        else explained(leakviz.load_lodo_data(case).X, kept),
+    )
+
+
+def explained(X: NDArray[np.float64], kept: xr.Dataset) -> xr.Dataset:
+    """Return the attributions of as many rows as the core takes at once."""
+    return leakviz.weighted_attributions(X[: max(1, MOST_CELLS // X.shape[1])], kept, k=TOP)
+
+
+def computed(
+    table: Any,
+    *,
+    model: str,
+    case: str,
+    title: str,
+    source: str,
+    progress: Callable[[str, int, int], None] | None = None,
+    n_jobs: int = -1,
+) -> Subject:
+    """Leave out each source of a table, and measure what its features' coefficients keep.
+
+    Parameters
+    ----------
+    table : leakviz.lodo.table.SourceTable
+    model : str
+        A name of `leakviz.lodo.fits.MODELS`.
+    case, title, source : str
+        As in `Subject`.
+    progress : callable, optional
+        Takes what is being done, and how much of how much; may raise, which stops the work.
+    n_jobs : int
+
+    Raises
+    ------
+    leakviz.InputError
+        As `leakviz.lodo` and `leakviz.retention`.
+    """
+
+    def hear(what: str) -> Any:
+        return None if progress is None else lambda done, total: progress(what, done, total)
+
+    common: dict[str, Any] = {"groups": table.groups, "n_jobs": n_jobs}
+    result = leakviz.lodo(
+        table.X, table.y, table.source, model=MODELS[model](), progress=hear("Leaving sources out"), **common
+    ).assign_attrs(title=title, source_hash=table.content_hash)
+    kept = attributions = None
+    if model in ("logistic", "logistic-unweighted"):
+        kept = leakviz.retention(
+            table.X,
+            table.y,
+            table.source,
+            features=table.features,
+            progress=hear("Fitting coefficients without each source"),
+            **common,
+        ).assign_attrs(title=title, source_hash=table.content_hash)
+        attributions = explained(table.X, kept)
+    return Subject(case, model, title, source, result, kept, attributions)
+
+
+def shown_names(sources: Sequence[str], most: int = 20) -> list[str]:
+    """Return short names of sources: what all begin with is left out, and what is too long is cut.
+
+    Examples
+    --------
+    >>> shown_names(["harm_hate_speech", "harm_privacy"])
+    ['hate speech', 'privacy']
+    >>> shown_names(["a", "b"])
+    ['a', 'b']
+    """
+    names = [" ".join(str(s).split()) for s in sources]
+    heads = {n.split("_", 1)[0] for n in names}
+    if len(heads) == 1 and len(names) > 1 and all("_" in n for n in names):
+        names = [n.split("_", 1)[1] for n in names]
+    names = [n.replace("_", " ") for n in names]
+    cut = [n if len(n) <= most else f"{n[: most - 6]}…{n[-5:]}" for n in names]
+    return [c if cut.count(c) == 1 else f"{c[: most - 4]} ({i + 1})" for i, c in enumerate(cut)]
+
+
+def three(value: Any, *, plus: bool = False) -> str:
+    """Write a number with three decimals and a proper minus sign.
+
+    Examples
+    --------
+    >>> three(-0.0004), three(-0.05), three(float("nan"))
+    ('0.000', '−0.050', 'undefined')
+    """
+    number = float(value)
+    if math.isnan(number):
+        return "undefined"
+    rounded = round(number, 3) + 0.0
+    return f"{rounded:{'+' if plus else ''}.3f}".replace("-", "−")
+
+
+def percent(value: Any, digits: int = 1) -> str:
+    """Write a share.
+
+    Examples
+    --------
+    >>> percent(0.741377)
+    '74.1 %'
+    """
+    number = float(value)
+    return "undefined" if math.isnan(number) else f"{100 * number:.{digits}f} %"
+
+
+def span(low: Any, high: Any) -> str:
+    """Write an interval.
+
+    Examples
+    --------
+    >>> span(0.1, 0.25)
+    '0.100 to 0.250'
+    """
+    return "undefined" if math.isnan(float(low)) else f"{three(low)} to {three(high)}"
+
+
+# ---- gap
+
+
+def gap_rows(subject: Subject, metric: str, baseline: str) -> pd.DataFrame:
+    """Return one row per pooled value and per source: baseline, LODO and what is between them.
+
+    Parameters
+    ----------
+    subject : Subject
+    metric : {"auc", "accuracy", "recall", "specificity", "f1"}
+    baseline : {"cv", "same-source"}
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``group`` ("pooled", "source", "one label"), ``name``, ``source``, ``metric``, ``n``, the values
+        ``baseline`` and ``lodo`` with ``_low`` and ``_high``, ``gap`` with ``gap_low`` and ``gap_high`` (paired, over
+        rows) and ``gap_source_low`` and ``gap_source_high`` (over sources). Largest gap first in each group.
+        What is undefined is nan; a source where both values are is left out.
+    """
+    if subject.published:
+        return _published_rows(subject, metric)
+    of = subject.result
+    sources = of["source"].values.astype(str).tolist()
+    names, kinds, n = shown_names(sources), of["kind"].values.tolist(), of["n"].values
+    ends, suffixes = {"baseline": baseline, "lodo": "lodo"}, ("", "_low", "_high")
+    at = of.sel(protocol=list(ends.values()))
+    values = {"auc": [at[f"source_auc{s}"].transpose("protocol", "source").values for s in suffixes]}
+    for rate in at["metric"].values.tolist():
+        chosen = at.sel(metric=rate)
+        values[rate] = [chosen[f"rate{s}"].transpose("protocol", "source").values for s in suffixes]
+    rows = [*(_pooled_auc(of, baseline) if metric == "auc" else _pooled_rate(of, metric, baseline))]
+    for k, source in enumerate(sources):
+        own = OF_ONE_LABEL.get(kinds[k], "auc") if metric == "auc" else metric
+        row: dict[str, Any] = {
+            "group": "source" if kinds[k] == "mixed" or metric != "auc" else "one label",
+            "name": names[k],
+            "source": source,
+            "metric": METRICS[own],
+            "n": int(n[k]),
+        }
+        for e, end in enumerate(ends):
+            row |= {f"{end}{s}": float(values[own][i][e, k]) for i, s in enumerate(suffixes)}
+        row["gap"] = row["baseline"] - row["lodo"]
+        if not (math.isnan(row["baseline"]) and math.isnan(row["lodo"])):
+            rows.append(row)
+    return _ordered(pd.DataFrame(rows))
+
+
+def _ordered(rows: pd.DataFrame) -> pd.DataFrame:
+    order = {"pooled": 0, "source": 1, "one label": 2}
+    for name in ("gap_low", "gap_high", "gap_source_low", "gap_source_high"):
+        if name not in rows:
+            rows[name] = np.nan
+    rank = np.where(rows["group"] == "pooled", np.arange(len(rows)), -rows["gap"].fillna(-rows["lodo"]))
+    return (
+        rows.assign(_group=rows["group"].map(order), _rank=rank)
+        .sort_values(["_group", "_rank"], kind="stable")
+        .drop(columns=["_group", "_rank"])
+        .reset_index(drop=True)
+    )
+
+
+def _pooled_auc(of: xr.Dataset, baseline: str) -> list[dict[str, Any]]:
+    """Return the pooled AUROC over all sources and over those with both labels, and the mean within sources."""
+    rows = []
+    single = int((of["kind"] != "mixed").sum())
+    for scope, name in (("all", "pooled"), ("mixed", "pooled, mixed sources"))[: 2 if single else 1]:
+        at = of.sel(scope=scope)
+        gap = at.sel(baseline=baseline)
+        first = float(at["auc"].sel(protocol=baseline))
+        row: dict[str, Any] = {
+            "name": name,
+            "baseline": first,
+            "gap": float(gap["gap"]),
+            "lodo": float(gap["matched_lodo_auc"]),
+        }
+        rows.append(
+            row | {n: float(gap[n]) for n in ("gap_low", "gap_high", "gap_source_low", "gap_source_high")}
+        )
+    at = of.sel(scope="all", baseline=baseline)
+    first, lost = float(at["within_mean"].sel(protocol=baseline)), float(at["gap_within_mean"])
+    row = {"name": "mean within sources", "baseline": first, "gap": lost, "lodo": first - lost}
+    rows.append(
+        row | {f"gap_source_{end}": float(at[f"gap_within_mean_source_{end}"]) for end in ("low", "high")}
+    )
+    n = int(of["n"].sum())
+    fixed: dict[str, Any] = {"group": "pooled", "source": "", "metric": "AUROC", "n": n}
+    return [fixed | row for row in rows if not math.isnan(row["baseline"])]
+
+
+def _pooled_rate(of: xr.Dataset, metric: str, baseline: str) -> list[dict[str, Any]]:
+    single = int((of["kind"] != "mixed").sum())
+    rows = []
+    for scope, name in (("all", "pooled"), ("mixed", "pooled, mixed sources"))[: 2 if single else 1]:
+        row: dict[str, Any] = {"group": "pooled", "name": name, "source": "", "metric": METRICS[metric]}
+        for end, protocol in (("baseline", baseline), ("lodo", "lodo")):
+            at = of.sel(scope=scope, metric=metric, protocol=protocol)
+            for suffix in ("", "_low", "_high"):
+                row[f"{end}{suffix}"] = float(at[f"pooled_rate{suffix}"])
+            row["n"] = int(at["pooled_rate_n"]) if np.isfinite(float(at["pooled_rate_n"])) else 0
+        row["gap"] = row["baseline"] - row["lodo"]
+        rows.append(row)
+    return [row for row in rows if not math.isnan(row["lodo"])]
+
+
+def _published_rows(subject: Subject, metric: str) -> pd.DataFrame:
+    of = subject.result.sel(classifier=subject.model)
+    rows: list[dict[str, Any]] = []
+    empty = dict.fromkeys(
+        ("baseline", "baseline_low", "baseline_high", "lodo_low", "lodo_high", "gap"), math.nan
+    )
+    mixed = int((of["kind"] == "mixed").sum())
+    for scope, name in (("all", f"all {of.sizes['source']}, by rows"), ("mixed", f"{mixed} mixed, by rows")):
+        chosen = np.ones(of.sizes["source"], dtype=bool) if scope == "all" else of["kind"].values == "mixed"
+        value = float(of[f"mean_{metric}"].sel(scope=scope))
+        row: dict[str, Any] = {"group": "pooled", "name": name, "source": "", "metric": METRICS[metric]}
+        rows.append(empty | row | {"n": int(of["n"].values[chosen].sum()), "lodo": value})
+    for k, name in enumerate(shown_names(of["source"].values.tolist())):
+        kind = str(of["kind"].values[k])
+        own = OF_ONE_LABEL.get(kind, "accuracy") if metric == "accuracy" else METRICS[metric]
+        row = {
+            "group": "one label" if kind != "mixed" and metric == "accuracy" else "source",
+            "name": name,
+            "source": str(of["source"].values[k]),
+            "metric": own,
+            "n": int(of["n"].values[k]),
+            "lodo": float(of[metric].values[k]),
+        }
+        if metric == "accuracy":
+            row |= {f"lodo_{end}": float(of[f"accuracy_{end}"].values[k]) for end in ("low", "high")}
+        if not math.isnan(row["lodo"]):  # F1 without positives is undefined
+            rows.append(empty | row)
+    return _ordered(pd.DataFrame(rows))
+
+
+# ---- where from, composition
+
+
+def pair_rows(subject: Subject, protocol: str, scope: str) -> pd.DataFrame | None:
+    """Return the AUROC of the positives of one source against the negatives of another, for each pair of sources.
+
+    Parameters
+    ----------
+    subject : Subject
+    protocol : {"cv", "same-source", "lodo"}
+    scope : {"all", "mixed"}
+    """
+    if subject.published:
+        return None
+    of = subject.result
+    kept = np.ones(of.sizes["source"], dtype=bool) if scope == "all" else of["kind"].values == "mixed"
+    at = of.sel(protocol=protocol).isel(positive_source=kept, negative_source=kept)
+    frame = at[["pair_auc", "pairs"]].to_dataframe().reset_index()
+    return frame[["positive_source", "negative_source", "pair_auc", "pairs"]]
+
+
+def composition_rows(subject: Subject) -> pd.DataFrame:
+    """Return rows, positives and kind of each source, the largest first."""
+    of = subject.result
+    columns = [
+        name
+        for name in (
+            "n",
+            "positives",
+            "positive_share",
+            "kind",
+            "shared_rows",
+            "repeated_rows",
+            "identity_recall",
+        )
+        if name in of
+    ]
+    frame = pd.DataFrame({"source": of["source"].values.astype(str), **{c: of[c].values for c in columns}})
+    frame.insert(1, "name", shown_names(frame["source"].tolist()))
+    return frame.sort_values("n", ascending=False, kind="stable").reset_index(drop=True)
+
+
+# ---- retention
+
+
+def feature_rows(subject: Subject) -> pd.DataFrame | None:
+    """Return what is known of each feature, the largest coefficients first."""
+    of = subject.retention
+    if of is None:
+        return None
+    names = [
+        *("coefficient", "coefficient_low", "coefficient_high", "retention", "sign_flip", "argmin_source"),
+        *("undefined", "null_median", "firing_ratio", "quadrant"),
+    ]
+    columns = {name: of[name].values for name in names if name in of}
+    frame = pd.DataFrame({"feature": of["feature"].values.astype(str), **columns})
+    order = np.argsort(-np.abs(frame["coefficient"].to_numpy()), kind="stable")
+    return frame.iloc[order].reset_index(drop=True)
+
+
+def drawn_features(subject: Subject) -> xr.Dataset | None:
+    """Return the features that are drawn: with a retention, those with the largest coefficients."""
+    of = subject.retention
+    if of is None:
+        return None
+    known = np.flatnonzero(~np.isnan(of["retention"].values))
+    order = np.argsort(-np.abs(of["coefficient"].values[known]), kind="stable")[:MOST_DRAWN]
+    return of.isel(feature=known[order])
+
+
+def argmin_order(of: xr.Dataset) -> list[str]:
+    """Return the sources on which features hang most, the one with the most features first."""
+    names, counts = np.unique(of["argmin_source"].values.astype(str), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return [str(n) for n in names[order] if n]
+
+
+def has_firing(subject: Subject) -> bool:
+    """Tell whether firing ratios say something: some are there, and not all are 1."""
+    of = subject.retention
+    if of is None or "firing_ratio" not in of:
+        return False
+    ratios = of["firing_ratio"].values
+    ratios = ratios[~np.isnan(ratios)]
+    return bool((ratios != 1.0).any())
+
+
+def _once(make: Callable[[Subject], xr.Dataset]) -> Callable[[Subject], xr.Dataset]:
+    """Keep what is made of a subject as long as the subject lives: sessions that show the same share it."""
+    kept: weakref.WeakKeyDictionary[Subject, xr.Dataset] = weakref.WeakKeyDictionary()
+
+    @wraps(make)
+    def once(subject: Subject) -> xr.Dataset:
+        if subject not in kept:
+            kept[subject] = make(subject)
+        return kept[subject]
+
+    return once
+
+
+@_once
+def retention_answers(subject: Subject) -> xr.Dataset:
+    """Return everything that `retention threshold` shows, at every stop.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``retention_threshold``: the features that are filled, the line, and the texts ``say_*``.
+    """
+    at = xr.DataArray(THRESHOLDS, {"retention_threshold": THRESHOLDS}, ("retention_threshold",))
+    table: dict[str, Any] = {
+        "line": at.variable,
+        "shade_right": (("retention_threshold", "one"), THRESHOLDS[:, np.newaxis]),
+        "say_threshold": words(lambda v: f"{v:.2f}".replace("-", "−"), at),
+    }
+    of = subject.retention
+    if of is None:
+        empty = np.zeros((THRESHOLDS.size, 0), dtype=bool)
+        texts = dict.fromkeys(
+            ("say_count", "say_of", "say_share", "say_null", "say_null_median", "say_most"), ((), "")
+        )
+        return xr.Dataset(
+            {**table, **texts, "shortcut": (("retention_threshold", "point"), empty)}, at.coords
+        )
+    sweep = leakviz.sweep_retention(of, thresholds=THRESHOLDS, firing_ratios=FIRING)
+    drawn = drawn_features(subject)
+    assert drawn is not None
+    below = drawn["retention"].values < THRESHOLDS[:, np.newaxis]
+    count, share = sweep["n_shortcuts"], sweep["share"]
+    table["shortcut"] = (("retention_threshold", "point"), below)
+    table["say_count"] = words(lambda k: f"{k:,}", count)
+    table["say_of"] = ((), f"{int(sweep['n_defined']):,}")
+    table["say_share"] = words(percent, share)
+    table["say_null"] = table["say_null_median"] = ((), "")
+    if "null_share" in sweep:
+        ends = [sweep[f"null_share{end}"] for end in ("", "_low", "_high")]
+        table["say_null"] = words(
+            lambda v, low, high: f"{percent(v)} (90 % of draws: {percent(low)} to {percent(high)})", *ends
+        )
+    elif "null_median_share" in sweep:
+        table["say_null"] = words(
+            lambda v: f"{percent(v)} (features whose median over shuffled sources is below)",
+            sweep["null_median_share"],
+        )
+    table["say_most"] = _most(sweep)
+    return xr.Dataset(table, at.coords)
+
+
+def _most(sweep: xr.Dataset) -> xr.DataArray:
+    """Say on which sources the shortcuts hang."""
+    names = shown_names([str(s) for s in sweep["source"].values])
+
+    def say(*counts: int) -> str:
+        order = sorted(range(len(counts)), key=lambda k: -counts[k])[:3]
+        told = [f"{names[k]} {counts[k]}" for k in order if counts[k]]
+        return ", ".join(told) if told else "none"
+
+    by_source = sweep["shortcuts_by_source"]
+    texts = [say(*row) for row in by_source.transpose("retention_threshold", "source").values.tolist()]
+    return xr.DataArray(texts, {"retention_threshold": THRESHOLDS}, ("retention_threshold",)).astype(object)
+
+
+@_once
+def quadrant_answers(subject: Subject) -> xr.Dataset:
+    """Return the quadrant table at every stop of `retention threshold` and `firing ratio`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``quadrant_0`` to ``quadrant_3``, in the order of `QUADRANTS`, and ``say_firing``.
+    """
+    coords = {"retention_threshold": THRESHOLDS, "firing_ratio": FIRING}
+    ratio = xr.DataArray(FIRING, {"firing_ratio": FIRING}, ("firing_ratio",))
+    table: dict[str, Any] = {"say_firing": words(lambda v: f"{v:.2f}", ratio), "say_without": ((), "")}
+    if not has_firing(subject):
+        return xr.Dataset({**table, **{f"quadrant_{q}": ((), "") for q in range(4)}}, coords)
+    assert subject.retention is not None
+    sweep = leakviz.sweep_retention(subject.retention, thresholds=THRESHOLDS, firing_ratios=FIRING)
+    for q in range(4):
+        table[f"quadrant_{q}"] = words(
+            lambda k: f"{k:,}", sweep["quadrant_count"].isel(quadrant=q, drop=True)
+        )
+    without = int(sweep["n_without_firing"])
+    if without:
+        table["say_without"] = ((), f"{without:,} features are ever negative, so they have no firing ratio.")
+    return xr.Dataset(table, coords)
+
+
+# ---- explanations
+
+
+def explanation_rows(subject: Subject, row: int) -> pd.DataFrame | None:
+    """Return the features that lead one row's score before or after weighting.
+
+    Parameters
+    ----------
+    subject : Subject
+    row : int
+    """
+    of = subject.attributions
+    if of is None:
+        return None
+    at = of.isel(row=row)
+    frame = pd.DataFrame(
+        {
+            "feature": of["feature"].values.astype(str),
+            "attribution": at["attribution"].values,
+            "weight": of["weight"].values,
+            "weighted_attribution": at["weighted_attribution"].values,
+        }
+    )
+    places = {}
+    for name in ("attribution", "weighted_attribution"):
+        order = np.argsort(-np.abs(frame[name].to_numpy()), kind="stable")
+        places[name] = np.empty(len(order), dtype=int)
+        places[name][order] = np.arange(1, len(order) + 1)
+    k = int(of.attrs["k"])
+    before, after = places["attribution"], places["weighted_attribution"]
+    frame = frame.assign(place_before=before, place_after=after)
+    shown = frame[(before <= k) | (after <= k)]
+    return shown.sort_values("place_before", kind="stable").reset_index(drop=True)
+
+
+def most_moved(subject: Subject) -> int:
+    """Return the row whose leading features move most."""
+    assert subject.attributions is not None
+    return int(np.argmin(subject.attributions["jaccard"].values))
+
+
+# ---- sentences (HTML; names from files are escaped)
+
+
+def heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str], str]:
+    """Return the sentence on top, what stands below it, and a warning or nothing; HTML."""
+    if subject.published:
+        return _published_heading(subject, metric)
+    of = subject.result
+    first = {"cv": "Cross-validation", "same-source": "On held-out rows of its sources, the model"}[baseline]
+    if metric != "auc":
+        rows = gap_rows(subject, metric, baseline)
+        pooled = rows[rows["group"] == "pooled"]
+        if pooled.empty:
+            return f"No source has rows of which a {METRICS[metric]} is defined.", [], _trap(subject)
+        one = pooled.iloc[0]
+        return (
+            f"{first} has a {METRICS[metric]} of <b>{percent(one['baseline'])}</b>, and with the source left out "
+            f"<b>{percent(one['lodo'])}</b>.",
+            [
+                f"Pooled over all rows; Wilson intervals {_percents(one, 'baseline')} and {_percents(one, 'lodo')}. "
+                f"A row is called positive above a cut that is fixed without its source "
+                f"({_cut(of)})."
+            ],
+            _trap(subject),
+        )
+    at = of.sel(scope="all", baseline=baseline)
+    gap, within, between = (float(at[n]) for n in ("gap", "gap_within", "gap_between"))
+    auc = float(of["auc"].sel(scope="all", protocol=baseline))
+    if math.isnan(gap):
+        return "No AUROC is defined: the rows have one label.", [], ""
+    if math.isnan(within):
+        split = "all of it between sources, since none has both labels"
+    else:
+        split = f"<b>{three(within)}</b> of it within sources, <b>{three(between)}</b> between them"
+    told = (
+        f"{first} reaches an AUROC of <b>{three(auc)}</b>; with the source left out, <b>{three(at['matched_lodo_auc'])}</b>. "
+        f"The gap is <b>{three(gap)}</b>: {split}."
+    )
+    notes = []
+    means = of.sel(scope="all")["within_mean"]
+    own = [float(means.sel(protocol=p)) for p in (baseline, "lodo")]
+    if not any(map(math.isnan, own)):
+        notes.append(
+            f"Within a source the mean AUROC goes from {three(own[0])} to {three(own[1])}; pairs of two sources compare "
+            f"scores of different models.{_name_alone(of)} This is transfer between these sources, and nothing else."
+        )
+    return told, notes, _trap(subject)
+
+
+def _name_alone(of: xr.Dataset) -> str:
+    """Say that the source decides the label, where it does."""
+    if float(of["name_auc"]) < 0.8:
+        return ""
+    return f" The source’s name alone ranks the label with an AUROC of {three(of['name_auc'])}."
+
+
+def _percents(row: Any, end: str) -> str:
+    return f"{percent(row[f'{end}_low'])} to {percent(row[f'{end}_high'])}"
+
+
+def _cut(of: xr.Dataset) -> str:
+    cut = str(of.attrs.get("threshold", "0"))
+    return "Youden’s, in the training rows" if cut == "youden" else f"logit {float(cut):g}"
+
+
+def _trap(subject: Subject) -> str:
+    """Say where the control with noise features fails, and why."""
+    of = subject.result
+    if "noise_mean" not in of or NOISE_BAND[0] <= float(of["noise_mean"]) <= NOISE_BAND[1]:
+        return ""
+    mean, low, high = (three(of[f"noise_{end}"]) for end in ("mean", "low", "high"))
+    single = int((of["kind"] != "mixed").sum())
+    why = (
+        f"{single} sources hold one label, and a model that never saw one of them has learned from fewer rows of that "
+        "label: its offset moves away from the very label that it then meets"
+        if single and float(of["noise_mean"]) < 0.5
+        else "what a source consists of moves the offset of the model that never saw it"
+    )
+    cure = (
+        " Balanced classes take it away: choose “logistic, balanced”."
+        if subject.model == "logistic-unweighted"
+        else " Read the values within sources."
+    )
+    return (
+        f"The trap: features that know nothing get a pooled AUROC of {mean} ({low} to {high}) when the source is left "
+        f"out, far from 0.5. {why[0].upper()}{why[1:]}. So part of this gap is composition, not ranking.{cure}"
+    )
+
+
+def _published_heading(subject: Subject, metric: str) -> tuple[str, list[str], str]:
+    of = subject.result.sel(classifier=subject.model)
+    cv, same, left_out = (float(of["quoted_auc"].sel(protocol=p)) for p in ("cv", "same-source", "lodo"))
+    mixed = int((of["kind"] == "mixed").sum())
+    mean = of[f"mean_{metric}"]
+    told = (
+        f"As published, the AUROC is <b>{three(cv)}</b> cross-validated and <b>{three(left_out)}</b> with the source left "
+        f"out: a gap of <b>{three(cv - left_out)}</b>. On the {mixed} mixed sources "
+    )
+    told += (
+        f"this classifier is then right in <b>{percent(mean.sel(scope='mixed'))}</b> of the rows."
+        if metric == "accuracy"
+        else f"the mean F1 of this classifier is then <b>{percent(mean.sel(scope='mixed'))}</b>."
+    )
+    notes = [
+        "The AUROC is the paper’s, of the logistic model on activations, pooled over all rows "
+        f"({three(same)} on held-out rows of the same source). How much of the gap is within sources and how much "
+        "between them is not public, as no score of a row is."
+    ]
+    if metric == "f1":
+        notes.append(
+            "Where a source has no positives, F1 is undefined and left out; means are weighted by rows."
+        )
+    if metric == "accuracy":
+        notes.append(
+            f"{of.sizes['source'] - mixed} of the sources have one label: there an accuracy is a recall or a specificity, "
+            "and a cut that calls everything positive looks perfect on half of them."
+        )
+    return told, notes, ""
+
+
+def numbers(subject: Subject, baseline: str) -> list[tuple[str, str, str, str]]:
+    """Return what is read out beside the gaps: label, small print, value, interval; HTML."""
+    of = subject.result
+    if subject.published:
+        of = of.sel(classifier=subject.model)
+        mixed = int((of["kind"] == "mixed").sum())
+        return [
+            (
+                "accuracy, all rows",
+                f"{of.sizes['source']} sources",
+                percent(of["mean_accuracy"].sel(scope="all")),
+                "",
+            ),
+            (
+                "accuracy, mixed sources",
+                f"{mixed} sources",
+                percent(of["mean_accuracy"].sel(scope="mixed")),
+                "",
+            ),
+            ("F1, where it is defined", "weighted by rows", percent(of["mean_f1"].sel(scope="all")), ""),
+            ("F1, mixed sources", "weighted by rows", percent(of["mean_f1"].sel(scope="mixed")), ""),
+        ]
+    rows = []
+    for protocol, name in ((baseline, BASELINES[baseline]), ("lodo", "source left out")):
+        at = of.sel(protocol=protocol, scope="all")
+        rows.append((f"AUROC, {name}", "", three(at["auc"]), span(at["auc_low"], at["auc_high"])))
+    single = int((of["kind"] != "mixed").sum())
+    for scope, name in (("all", "gap"), ("mixed", "gap, mixed sources"))[: 2 if single else 1]:
+        at = of.sel(scope=scope, baseline=baseline)
+        many = of.sizes["source"] if scope == "all" else of.sizes["source"] - single
+        over = (
+            f"too few sources ({many})"
+            if bool(at["too_few_sources"])
+            else span(at["gap_source_low"], at["gap_source_high"])
+        )
+        rows.append((name, "over rows, paired DeLong", three(at["gap"]), span(at["gap_low"], at["gap_high"])))
+        rows.append(("", "over sources, bootstrap", "", over))
+    at = of.sel(scope="all", baseline=baseline)
+    rows.append(("of it within sources", "pairs of one source", three(at["gap_within"]), ""))
+    rows.append(("of it between sources", "pairs of two sources", three(at["gap_between"]), ""))
+    if np.isfinite(float(at["gap_seed_sd"])):
+        rows.append(
+            (
+                "spread over seeds",
+                f"{of.sizes['seed']} seeds, standard deviation",
+                three(at["gap_seed_sd"]),
+                "",
+            )
+        )
+    return rows
+
+
+def split_numbers(subject: Subject, baseline: str, scope: str) -> list[tuple[str, str, str]]:
+    """Return the within-source and the between-source mean of the two matrices: label, baseline, LODO."""
+    at = subject.result.sel(scope=scope)
+    rows = []
+    for label, name in (
+        ("mean over sources, diagonal", "within_mean"),
+        ("within-source mean, over pairs", "within"),
+        ("between-source mean, over pairs", "between"),
+        ("all pairs: the pooled AUROC", "auc"),
+    ):
+        first, second = (three(at[name].sel(protocol=p)) for p in (baseline, "lodo"))
+        rows.append((label, first, second))
+    first, second = (percent(at["within_share"].sel(protocol=p)) for p in (baseline, "lodo"))
+    rows.append(("share of pairs within a source", first, second))
+    return rows
+
+
+def known_by_name(subject: Subject) -> list[tuple[str, str, str, str]]:
+    """Return how far the source decides the label, and the controls: label, small print, value, reference; HTML."""
+    of = subject.result
+    if subject.published:
+        return []
+    level = f"{100 * float(of.attrs.get('level', 0.95)):g} %"
+    rows = [
+        (
+            "AUROC of the source’s name alone",
+            "the share of positives in the other rows of the source",
+            three(of["name_auc"]),
+            f"labels shuffled: {three(of['name_auc_null'])}",
+        ),
+        (
+            "accuracy of the source’s name alone",
+            "its more frequent label",
+            percent(of["name_accuracy"]),
+            f"one label for all: {percent(of['label_majority'])}",
+        ),
+    ]
+    if "identity_accuracy" in of:
+        low, high = (percent(of[f"identity_{end}"]) for end in ("low", "high"))
+        rows.append(
+            (
+                "source told from the features",
+                f"{level} {low} to {high}",
+                percent(of["identity_accuracy"]),
+                f"largest source: {percent(of['identity_majority'])}",
+            )
+        )
+    if "noise_mean" in of:
+        draws = of.sizes["draw"]
+        rows.append(
+            (
+                "control: features of noise, LODO",
+                f"{draws} draws, {span(of['noise_low'], of['noise_high'])}",
+                three(of["noise_mean"]),
+                "should be 0.5",
+            )
+        )
+        rows.append(
+            (
+                "control: sources shuffled, gap",
+                f"{draws} draws, {span(of['shuffled_low'], of['shuffled_high'])}",
+                three(of["shuffled_mean"]),
+                "should be 0",
+            )
+        )
+    return rows
+
+
+def said(subject: Subject) -> list[str]:
+    """Return the core's sentences about a result, HTML."""
+    return [] if subject.published else [html.escape(s) for s in leakviz.explain_lodo(subject.result)]
+
+
+def renamed(subject: Subject, title: str) -> Subject:
+    """Return the same subject under another title."""
+    return replace(subject, title=title)

@@ -1,0 +1,226 @@
+"""The page Learn in a browser: the tour by keyboard, Back, links, the switch, the hand on the world, a class."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from dashboards.mechanism import MechanismPage
+from dashboards.mechanism_answers import number
+from leakviz.lessons import lessons
+
+from .conftest import DESKTOP, PHONE, Frames, drag, visits
+
+WIDE = "document.documentElement.scrollWidth <= innerWidth"
+HAND = "probe.models.find((m) => m.data?.wiring && m.data.shown).data"
+KEPT = "globalThis.canvases.every((c) => c.isConnected) && [...probe.elements('canvas')].every((c) => canvases.includes(c))"
+
+
+@pytest.fixture(scope="module")
+def world(browser, app_url):
+    """Return the page with the world, and the counter of what goes over its websocket."""
+    heard = []
+    with visits(browser, app_url) as visit:
+        page = visit(
+            "?page=learn&step=world&distance=5",
+            figures=4,
+            prepare=lambda page: heard.append(Frames(page)),
+        )
+        yield page, heard[0]
+
+
+@pytest.fixture
+def start(world):
+    page, _ = world
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(300)  # a hand that just let go says so a little later
+    before = page.evaluate(f"{HAND}.answered")
+    page.get_by_role("button", name="Reset", exact=True).click()
+    page.wait_for_function(f"before => {HAND}.answered > before", arg=before)
+    page.wait_for_function("location.search === '?page=learn&step=world' && probe.texts().auroc_says !== ''")
+    page.wait_for_function("probe.table.state.share === 0")
+    page.evaluate("globalThis.canvases = [...probe.elements('canvas')]")
+    return page
+
+
+def text(page, variable):
+    return page.evaluate("variable => probe.texts()[variable]", variable)
+
+
+def test_the_tour_by_keyboard(visit):
+    """Every lesson is asked, answered, explained and left with keys alone; Back leads to where one was."""
+    page = visit("?page=learn", figures=None)
+    page.wait_for_selector(".where.open")
+    page.locator(".where.open").focus()
+    told, said = lessons(), {}
+    for lesson in told:
+        page.wait_for_function("n => location.search.includes(`step=${n}`) || n === 1", arg=lesson.number)
+        assert page.locator(".player h1").inner_text().endswith(lesson.title)
+        assert page.locator(".reveal").inner_text() == ""
+        assert page.evaluate(WIDE)
+        if lesson.kind == "where":
+            for _ in range(lesson.number):
+                page.keyboard.press("ArrowRight")
+            said[lesson.number] = 0.5 + 0.05 * lesson.number
+        else:
+            page.keyboard.press("Tab")  # the second option
+            said[lesson.number] = 1
+        page.keyboard.press("Enter")
+        page.wait_for_function("document => [...probe.elements('.reveal')][0].textContent !== ''")
+        shown = page.locator(".reveal").inner_text()
+        assert shown.endswith(lesson.reveal)
+        if lesson.kind == "where":
+            assert number(lesson.truth()) in shown
+            reads = "oracle_says" if lesson.number == 1 else "auroc_says"
+            page.wait_for_function("([v, n]) => probe.texts()[v] === n", arg=[reads, number(lesson.truth())])
+        else:
+            assert shown.startswith("Right." if lesson.answer() == 1 else "Not so.")
+        page.keyboard.press("Enter")  # Next has the focus
+    page.wait_for_function("location.search.includes('step=end')")
+    table = page.get_by_role("table", name="your answers and the truth")
+    for lesson in told:
+        row = table.get_by_role("row").filter(has_text=lesson.title).inner_text()
+        if lesson.kind == "where":
+            assert f"{said[lesson.number]:.2f}" in row
+            assert number(lesson.truth()) in row
+        else:
+            assert lesson.options[lesson.answer()] in row
+    page.go_back()
+    page.wait_for_function("location.search.includes('step=8')")
+    page.wait_for_function("[...probe.elements('.player h1')][0].textContent.endsWith('Predictions only')")
+    assert page.locator(".reveal").inner_text() != ""  # answers are kept
+    page.go_back()
+    page.wait_for_function(
+        "[...probe.elements('.player h1')][0].textContent.endsWith('The whitening budget')"
+    )
+    page.go_forward()
+    page.wait_for_function("location.search.includes('step=8')")
+
+
+def test_a_link_to_a_lesson_on_a_phone_in_the_dark(visit):
+    page = visit("?page=learn&step=3", figures=None, viewport=PHONE, color_scheme="dark")
+    page.wait_for_function("probe.texts().auroc_says")
+    assert page.locator(".player h1").inner_text().endswith("The leak")
+    assert page.evaluate(WIDE)
+    found = Axe().run(page).response["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == [], [(v["id"], [n["target"] for n in v["nodes"]]) for v in serious]
+    box = page.locator(".where.open").bounding_box()
+    page.touchscreen.tap(box["x"] + 0.5 * box["width"], box["y"] + 30) if page.evaluate(
+        "'ontouchstart' in window"
+    ) else page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 30)
+    page.wait_for_function("n => probe.texts().auroc_says === n", arg=number(lessons()[2].truth()))
+    page.wait_for_function("probe.table.state.share === 8")  # the eye has seen it turn
+    assert page.get_by_role("switch").get_attribute("aria-checked") == "true"
+    assert page.evaluate(WIDE)
+
+    # Before a class: large, without the frame, by arrow keys.
+    page.set_viewport_size(DESKTOP)
+    page.get_by_role("button", name="present to a class: large type, arrow keys").click()
+    page.wait_for_function("location.search.includes('present=1')")
+    assert not page.get_by_role("navigation", name="pages").is_visible()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.search.includes('step=4')")
+    assert page.locator(".reveal").inner_text() == ""
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("[...probe.elements('.reveal')][0].textContent !== ''")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("location.search.includes('step=3')")
+    assert page.evaluate(WIDE)
+    page.keyboard.press("Escape")
+    page.wait_for_function("!location.search.includes('present')")
+    assert page.get_by_role("navigation", name="pages").is_visible()
+
+
+def test_alpha_is_a_table(start, world):
+    table = MechanismPage("?step=world").live.answers
+    seen = drag(start, world[1], "alpha", "[probe.texts().auroc_says, probe.column('round2', 'x')[0]]")
+    for stop, (told, x) in seen:
+        now = table.isel(share=0, alpha=stop)
+        assert told == now["auroc_says"].item()
+        assert x == now["round2_x"].values[0]
+
+
+def test_the_switch_turns_the_level_lines_before_the_eye(start, world):
+    frames = world[1]
+    start.wait_for_timeout(300)  # what Reset sent has come
+    before = frames.count
+    shares = start.evaluate(
+        """() => new Promise((done) => {
+          const seen = new Set(), begun = performance.now()
+          const look = () => {
+            seen.add(probe.table.state.share)
+            if (probe.table.state.share === 8) done([seen.size, performance.now() - begun])
+            else requestAnimationFrame(look)
+          }
+          ;[...probe.elements('[role=switch]')][0].click()
+          look()
+        })"""
+    )
+    assert frames.count - before <= 3  # the release: one message, in three
+    assert shares[0] >= 4
+    assert shares[1] < 1000  # half a second, and what a busy machine adds
+    start.wait_for_function("location.search.includes('in_fit=1')")
+    assert text(start, "word_says") == "below one half: inverted"
+    assert (
+        start.evaluate("probe.tagged('ood:glyph').marker.value ?? probe.tagged('ood:glyph').marker")
+        == "circle"
+    )
+    start.emulate_media(reduced_motion="reduce")
+    moved = start.evaluate(
+        """() => { const seen = []; const t = probe.table, move = t.move.bind(t)
+          t.move = (stops) => { seen.push(stops.share); return move(stops) }
+          ;[...probe.elements('[role=switch]')][0].click(); delete t.move; return seen }"""
+    )
+    assert moved == [0]
+    start.emulate_media(reduced_motion="no-preference")
+    assert start.evaluate(KEPT)
+
+
+def test_one_request_is_under_way_and_the_latest_wins(start):
+    sent = start.evaluate(
+        """async () => {
+          const data = HAND, steps = []
+          const model = probe.models.find((m) => m.data === data), trigger = model.trigger_event.bind(model)
+          let under_way = 0, most = 0
+          model.trigger_event = (event) => { under_way += 1; most = Math.max(most, under_way); trigger(event) }
+          data.properties.answered.change.connect(() => { under_way -= 1; steps.push(probe.texts().auroc_says) })
+          for (let k = 0; k < 40; k += 1) { probe.slide("distance", 60 + k); await probe.frames(1) }
+          probe.slider("distance").dispatchEvent(new Event("change", {bubbles: true}))
+          return most
+        }""".replace("HAND", HAND)
+    )
+    assert sent == 1
+    start.wait_for_function("location.search.includes('distance=4.95')")
+    table = MechanismPage("?step=world&distance=4.95").live.answers
+    start.wait_for_function(
+        "n => probe.texts().auroc_says === n", arg=table["auroc_says"].isel(share=0, alpha=0).item()
+    )
+    assert start.evaluate(KEPT)
+
+
+def test_centres_are_dragged(start):
+    x, y = start.evaluate("[probe.column('ood_centre', 'x')[0], probe.column('ood_centre', 'y')[0]]")
+    at = start.evaluate("([x, y]) => probe.place('ood_centre:source', x, y)", [x, y])
+    to = start.evaluate("([x, y]) => probe.place('ood_centre:source', x, y)", [x - 6, y - 1])
+    start.mouse.move(at["x"], at["y"])
+    start.mouse.down()
+    start.mouse.move(to["x"], to["y"], steps=6)
+    start.mouse.up()
+    start.wait_for_function("location.search.includes('angle=')")
+    start.wait_for_function("x => Math.abs(probe.column('ood_centre', 'x')[0] - x) < 0.15", arg=x - 6)
+    assert start.evaluate("probe.column('held', 'x')[0]") == -99
+    assert start.evaluate(KEPT)
+    assert start.get_by_role("slider", name="distance").get_attribute("aria-valuetext") in start.url
+
+
+def test_another_detector_and_sessions_apart(start, visit):
+    other = visit("?page=learn&step=world&detector=knn&in_fit=1", figures=4, context=start.context)
+    assert other.get_by_label("detector").input_value() == "knn"
+    assert other.get_by_role("switch").get_attribute("aria-checked") == "true"
+    assert not other.get_by_role("slider", name="alpha").is_visible()
+    assert text(other, "tells_says").startswith("the kNN")
+    other.get_by_label("detector").select_option("class-conditional")
+    other.wait_for_function("probe.texts().tells_says.startsWith('the class-conditional')")
+    assert text(start, "tells_says").startswith("the one-class")
+    found = Axe().run(other).response["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == [], [(v["id"], [n["target"] for n in v["nodes"]]) for v in serious]

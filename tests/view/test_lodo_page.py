@@ -1,0 +1,324 @@
+"""The page of held-out sources without a browser: its rows are the core's, its figures and texts are its rows'."""
+
+import gc
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakviz
+from dashboards import export
+from dashboards import lodo_answers as answers
+from dashboards.figures import lodo as figures
+from dashboards.lodo import LodoPage
+from dashboards.lodo_answers import CASES, THRESHOLDS
+from leakviz.paths import data_dir
+
+SAE = "sae_logistic, constant 0.5"
+TRAP = "?case=prompt_attacks&model=logistic-unweighted"
+
+
+@pytest.fixture(scope="module")
+def built():
+    page = LodoPage()
+    page.__panel__().get_root()
+    page.own.n_jobs = 1
+    return page
+
+
+@pytest.fixture
+def page(built):
+    built.state.read("")
+    return built
+
+
+def sources(page, name):
+    """Return the columns of each layer of a figure that stands."""
+    prefix = f"{page.live.key}/{name}."
+    return {
+        tag.removeprefix(prefix).removesuffix(":source"): m.data
+        for m in page._panes[name].object.references()
+        for tag in m.tags
+        if isinstance(tag, str) and tag.startswith(prefix) and tag.endswith(":source")
+    }
+
+
+def hospitals(n=240, seed=0, name="clinic <b>x</b>"):
+    """Return a table of three hospitals; ``crp`` tells the label in one of them alone."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    where = np.repeat(["north", "south", name], n // 3)
+    crp = np.where((where == "south") & (y == 1), 2.0, rng.uniform(size=n) < 0.3)
+    frame = pd.DataFrame({"y": y, "hospital": where, "age": rng.normal(60, 9, n) + 9 * y, "crp": crp})
+    return frame.to_csv(index=False).encode()
+
+
+# ---- what must be shown
+
+
+def test_the_published_68_rows_are_the_files():
+    rows = pd.read_csv(data_dir() / "published" / "lodo_accuracy.csv")
+    assert len(rows) == 68
+    seen = 0
+    for model in answers.classifiers("published"):
+        subject = answers.shipped("published", model)
+        shown = answers.gap_rows(subject, "accuracy", "cv").set_index("source")
+        classifier, strategy = model.split(", ")
+        of = rows[(rows["classifier"] == classifier) & (rows["threshold_strategy"] == strategy)]
+        for row in of.itertuples():
+            assert shown.loc[row.held_out_dataset, "lodo"] == pytest.approx(row.accuracy_pct / 100)
+            seen += 1
+    assert seen == 68
+
+
+def test_the_mixed_six_as_they_are_quoted(page):
+    page.state.read("?case=published")
+    assert "<b>0.996</b>" in page._texts["heading"].object
+    assert "<b>0.912</b>" in page._texts["heading"].object
+    assert "<b>74.1 %</b>" in page._texts["heading"].object
+    page.state.model = SAE
+    assert "<b>62.2 %</b>" in page._texts["heading"].object
+    pooled = page.data("gap").set_index("name")["lodo"]
+    assert pooled["6 mixed, by rows"] == pytest.approx(0.622, abs=5e-4)
+
+
+def test_the_harm_case_is_what_came_with_the_data():
+    # data/lodo/README.md, from an independent script.
+    tfidf, minilm = (answers.shipped("harm_scored_responses", m) for m in ("tfidf", "minilm"))
+    for subject, cv, left_out in ((tfidf, 0.866, 0.778), (minilm, 0.801, 0.727)):
+        pooled = answers.gap_rows(subject, "auc", "cv").set_index("name").loc["pooled"]
+        assert pooled["baseline"] == pytest.approx(cv, abs=0.006)  # another seed's folds
+        assert pooled["lodo"] == pytest.approx(left_out, abs=5e-4)
+    within = answers.gap_rows(tfidf, "auc", "cv").set_index("name").loc["mean within sources"]
+    assert within["baseline"] == pytest.approx(0.868, abs=0.006)
+    assert within["lodo"] == pytest.approx(0.842, abs=5e-4)
+
+
+def test_the_trap_is_said_where_it_is_and_nowhere_else(page):
+    page.state.read(TRAP)
+    assert float(page.answer()["noise_mean"]) < 0.3
+    trap = page._texts["heading"].object
+    assert "The trap" in trap
+    assert "hold one label" in trap
+    page.state.model = "logistic"
+    assert 0.45 <= float(page.answer()["noise_mean"]) <= 0.55
+    assert "The trap" not in page._texts["heading"].object
+    assert abs(float(page.answer()["shuffled_mean"])) < 0.005
+
+
+def test_words_never_promise_more_than_transfer(page):
+    for case in CASES:
+        page.state.read(f"?case={case}")
+        said = " ".join(p.object for p in page._texts.values()).lower()
+        assert "deployment" not in said
+        assert "true shift" not in said
+        if case != "published":
+            assert "transfer between these sources" in said
+
+
+# ---- rows and figures
+
+
+def test_gaps_are_sorted_and_one_label_is_another_mark(page):
+    page.state.read("?case=prompt_attacks")
+    rows = page.data("gap")
+    of = page.answer()
+    for group in ("source", "one label"):
+        gaps = rows[rows["group"] == group]["gap"].to_numpy()
+        assert (np.diff(gaps) <= 0).all()
+    single = rows[rows["group"] == "one label"].set_index("source")
+    assert len(single) == int((of["kind"] != "mixed").sum()) == 8
+    assert single.loc["advbench", "metric"] == "recall"
+    recall = of["rate"].sel(metric="recall", protocol="lodo", source="advbench")
+    assert single.loc["advbench", "lodo"] == float(recall)
+    drawn = sources(page, "gap")
+    marks = dict(zip(drawn["lodo"]["name"], drawn["lodo"]["mark"], strict=True))
+    assert marks["advbench"] == "square"
+    assert marks["agentdojo_slack"] == "circle"
+    assert marks["pooled"] == "diamond"
+    # Both intervals of the pooled gap, laid off from the baseline.
+    pooled = rows.iloc[0]
+    bars = drawn["rows_bar"], drawn["source_bar"]
+    for bar, kind in zip(bars, ("gap", "gap_source"), strict=True):
+        assert bar["x0"][0] == pytest.approx(pooled["baseline"] - pooled[f"{kind}_high"])
+        assert bar["x1"][0] == pytest.approx(pooled["baseline"] - pooled[f"{kind}_low"])
+
+
+def test_too_few_sources_have_no_interval_over_sources(page):
+    page.state.read("?case=penguins")
+    assert "too few sources (3)" in page._texts["numbers"].object
+    assert len(sources(page, "gap")["source_bar"]["x0"]) == 0
+
+
+def test_the_parts_of_the_gap_add_up(page):
+    for case in list(CASES)[:3]:
+        at = answers.shipped(case, "logistic").result.sel(scope="all", baseline="cv")
+        assert float(at["gap_within"] + at["gap_between"]) == pytest.approx(float(at["gap"]), abs=1e-9)
+
+
+def test_matrices_are_the_cores_and_the_switch_keeps_mixed_sources(page):
+    page.state.read("?case=prompt_attacks&scope=mixed")
+    cells = sources(page, "left-out")["cells"]
+    of = page.answer()["pair_auc"].sel(protocol="lodo")
+    assert len(cells["auc"]) == 100
+    for k in (0, 37, 99):
+        at = {"positive_source": cells["positives"][k], "negative_source": cells["negatives"][k]}
+        assert cells["auc"][k] == float(of.sel(at))
+    assert "0.778" in page._texts["pairs"].object  # pooled LODO of the mixed ten
+    page.state.scope = "all"
+    cells = sources(page, "known")["cells"]
+    assert len(cells["auc"]) == int(np.isfinite(of.values).sum()) == 16 * 12
+    assert cells["color"][int(np.argmax(cells["auc"]))] == figures._COLORS[100]
+
+
+@pytest.mark.parametrize(("case", "model"), [("published", SAE), ("harm_scored_responses", "logistic")])
+def test_the_table_of_the_sliders_is_counted_by_hand(case, model):
+    subject = answers.shipped(case, model)
+    kept = subject.retention["retention"].values
+    table, quads = answers.retention_answers(subject), answers.quadrant_answers(subject)
+    for stop in (0, 60, 100, 150):
+        below = np.nansum(kept < THRESHOLDS[stop])
+        assert str(table["say_count"].values[stop]) == str(int(below))
+        assert table["shortcut"].values[stop].sum() == below
+    if answers.has_firing(subject):
+        at = quads.sel(retention_threshold=0.5, firing_ratio=1.5, method="nearest")
+        firing = subject.retention["firing_ratio"].values
+        low, specific = kept < 0.5, firing >= 1.5
+        by_hand = [(low & ~specific), (low & specific), (~low & ~specific), (~low & specific)]
+        shown = [int(at[f"quadrant_{q}"].item()) for q in range(4)]
+        assert shown == [int(b.sum()) for b in by_hand] == [5, 5, 5, 5]
+
+
+def test_what_a_case_has_not_is_said_in_a_line(page):
+    page.state.read(TRAP)
+    assert not page._cards["retention"].visible
+    assert "choose it" in page._texts["retention"].object
+    with pytest.raises(ValueError, match="has no figure 'retention'"):
+        page.data("retention")
+    page.state.read("?case=published")
+    assert not page._cards["known"].visible
+    assert "no score of a row is public" in page._texts["pairs"].object
+    page.state.model = SAE
+    assert page._cards["retention"].visible
+    assert "not public" in page._texts["retention"].object
+    page.state.read("")
+    assert "no firing ratio" in page._texts["quadrants"].object
+    assert not page._boxes["quadrants"].visible
+
+
+def test_a_row_is_explained_by_attributions_that_add_up(page):
+    page.state.row = 7
+    rows = page.data("explanation")
+    table, kept = leakviz.load_lodo_data("harm_scored_responses"), page.shown.retention
+    logit = float(kept["intercept"]) + float(
+        (kept["coefficient"].values * (table.X[7] - kept["centre"].values) / kept["scale"].values).sum()
+    )
+    assert f"<b>{answers.three(logit)}</b>" in page._texts["explanation"].object
+    assert rows["weighted_attribution"].to_numpy() == pytest.approx(rows["attribution"] * rows["weight"])
+    bars = sources(page, "explanation")["before"]
+    assert bars["right"] - abs(bars["left"]) == pytest.approx(rows["attribution"].to_numpy())
+
+
+def test_another_case_is_written_into_the_same_figures(page):
+    before = {name: pane.object for name, pane in page._panes.items()}
+    page.state.case = "penguins"
+    assert {name: pane.object for name, pane in page._panes.items()} == before
+    assert page.state.query().startswith("case=penguins")
+    names = page._panes["gap"].object.yaxis[0].major_label_overrides.values()
+    assert {"Adelie", "Gentoo", "Chinstrap"} < set(names)
+
+
+def test_links_are_read_and_what_cannot_be_had_is_told(page):
+    told = page.state.read("?case=penguins&threshold=0.801&firing=9&row=999&metric=f1")
+    assert [w in " ".join(told) for w in ("0.8", "firing ratio 9", "rows 0 to 332", "metric “f1”")] == [
+        True
+    ] * 4
+    assert page.state.threshold == pytest.approx(0.80)
+    assert page.live.value("retention_threshold") == pytest.approx(0.80)
+    assert page.quadrants.value("retention_threshold") == pytest.approx(0.80)
+    assert "own" in page.state.read("?case=own:abcdef")[0]
+    page.state.read(
+        "?case=prompt_attacks&model=logistic-unweighted&baseline=same-source&metric=accuracy&threshold=0.2"
+    )
+    again = LodoPage("?" + page.state.query())
+    assert again.state.query() == page.state.query()
+
+
+def test_files_for_paper(page):
+    page.state.read("?case=published&model=" + SAE)
+    svg = export.draw(lambda backend: page.figure("gap", backend), "svg", size=(150, 110)).getvalue()
+    assert b"mosscap" in svg
+    for name in ("composition", "retention"):
+        page.figure(name, "matplotlib")
+
+
+# ---- a table of one's own
+
+
+def test_a_table_is_asked_about_computed_and_shown(page):
+    page.own.load(hospitals(), "wards.csv")
+    assert [q.role for q in page.own.found.questions] == ["source"]
+    page.own.answer("source", "hospital")
+    assert page.own.page()["file"]["ready"]
+    page.own.use()
+    assert page.own.alerts == []
+    assert page.subject == "wards.csv"
+    assert page.answer().sizes["source"] == 3
+    table = leakviz.read_sources(hospitals(), source="hospital")
+    expected = leakviz.lodo(table.X, table.y, table.source, n_jobs=1)
+    assert float(page.answer()["gap"].sel(baseline="cv", scope="all")) == float(
+        expected["gap"].sel(baseline="cv", scope="all")
+    )
+    kept = page.data("retention").set_index("feature")["retention"]
+    assert kept["crp"] < kept["age"]  # what one hospital alone holds up
+    assert "south" in page._texts["retention_legend"].object
+    assert "<b>x</b>" not in page._texts["explanation"].object
+    own = page.state.case
+    # Another session has not got it, and the link says so.
+    other = LodoPage(f"?case={own}")
+    assert other.state.case == "harm_scored_responses"
+    assert any("somebody’s own" in sentence for sentence in other.told)
+
+
+def test_a_bad_file_leaves_what_was_there(page):
+    shown = page.shown
+    page.own.load(b"\x00\x01\x02", "bad.csv")
+    assert "'bad.csv' is not text" in page.own.page()["alert"][0]
+    page.own.load(b"y,source,x\n1,a,1\n0,a,2\n", "one.csv")
+    assert page.own.page()["alert"]
+    assert page.shown is shown
+
+
+def test_work_can_be_stopped(page):
+    shown = page.shown
+    page.own.load(hospitals(seed=1), "stopped.csv")
+    page.own.answer("source", "hospital")
+    hear = page.own._show_work
+    page.own._show_work = lambda job: (hear(job), page.own.stop())
+    try:
+        page.own.use()
+    finally:
+        page.own._show_work = hear
+    assert "you cancelled it" in page.own.alerts[0]
+    assert page.shown is shown
+
+
+def test_penguins_are_recomputed_here(page):
+    page.state.case = "penguins"
+    page.recompute()
+    assert "Recomputed here in" in page._texts["heading"].object
+    assert page.answer().sizes["seed"] == 1
+    kept = answers.shipped("penguins", "logistic").result
+    gap = [float(r["gap"].sel(baseline="cv", scope="all")) for r in (page.answer(), kept)]
+    assert gap[0] == pytest.approx(gap[1], abs=0.01)
+    assert LodoPage("?case=penguins").answer().sizes["seed"] == 10  # another session's is as it was
+
+
+def test_a_closed_page_is_let_go():
+    page = LodoPage("?case=penguins")
+    page.own.n_jobs = 1
+    held = weakref.ref(page)
+    del page
+    gc.collect()
+    assert held() is None
