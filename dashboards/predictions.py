@@ -325,6 +325,7 @@ class PredictionsPage(pn.viewable.Viewer):
         self.results: dict[str, BlindTest] = {}
         self.used = ""
         self.same = ""  # what was on the shelf with the same content
+        self._replaced: set[str] = set()  # vectors of a file that was then read in another way
         self._held = ""  # what the shelf holds of this file: read another way, it takes that place
         self._unread: Inspection | None = None  # as found, with no answers
         self._asked: dict[str, Question] = {}
@@ -589,8 +590,10 @@ class PredictionsPage(pn.viewable.Viewer):
 
     async def _use(self, begun: tuple[Job, Inspection]) -> None:
         job, found = begun
-        others = {v.name: v.title for v in self.shelf.own if v.name != self._held}
+        held = self._held
+        others = {v.name: v.title for v in self.shelf.own if v.name != held}
         told = threading.Event()
+        made: list[Vector] = []
 
         async def use() -> None:
             vector, result, answers = await self._in_thread(job, lambda: judge(found, others))
@@ -605,17 +608,21 @@ class PredictionsPage(pn.viewable.Viewer):
                 told.set()
 
             self._in_document(tell)
-            # The verdict first: other pages take their time with a new vector.
             while not (told.is_set() or job.stopped.is_set()):
                 await asyncio.sleep(0.01)
-            await asyncio.get_running_loop().run_in_executor(_READERS, part, vector, self.shelf.get)
-            held, self._held = self._held, vector.name
-            with pn.io.hold():
-                self.shelf.add(vector, instead_of=held)
-            if held != vector.name:
-                self.results.pop(held, None)
+            self._held = vector.name
+            self._replaced = (self._replaced | {held}) - {vector.name}
+            made.append(vector)
 
         self._finish(await self._attempt(job, use()))
+        # The verdict first, and the next file may come: other pages take their time with a new vector.
+        for vector in made:
+            await asyncio.get_running_loop().run_in_executor(_READERS, part, vector, self.shelf.get)
+            if vector.name not in self._replaced:
+                with pn.io.hold():
+                    self.shelf.add(vector, instead_of=held)
+            if held != vector.name:
+                self.results.pop(held, None)
 
     def _in_document(self, change: Callable[[], None]) -> None:
         """Call a function that changes Bokeh's models: in a session, when it is the document's turn."""

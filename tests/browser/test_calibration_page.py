@@ -182,7 +182,9 @@ def test_another_vector_changes_the_figures_in_place(visit):
     page.get_by_label("predictions").select_option(label="nhefs, logistic regression, leak: year of death")
     page.wait_for_function("location.search.includes('nhefs__lr__yrdth')")
     page.wait_for_function("probe.texts().est_c === '1.000'")
-    page.get_by_text("nhefs, logistic regression, leak: year of death", exact=True).first.wait_for()
+    page.locator("header .data").filter(has_text="nhefs, logistic regression, leak: year of death").wait_for(
+        state="attached"
+    )
     assert page.evaluate("probe.models.filter((m) => m.type === 'Figure').map((m) => m.id)") == figures
     complete(page)
     press(page, "Platt")
