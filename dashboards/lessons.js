@@ -135,6 +135,7 @@ export function render({model, view, el}) {
     slider.addEventListener("pointermove", (event) => point(under(event)))
     slider.addEventListener("click", (event) => { point(under(event)); answer(pointing) })
     slider.addEventListener("keydown", (event) => {
+      if (data.present && ["ArrowLeft", "ArrowRight", "PageUp", "PageDown"].includes(event.key)) return // back and next
       const by = {ArrowLeft: -0.05, ArrowDown: -0.05, ArrowRight: 0.05, ArrowUp: 0.05, PageDown: -0.2, PageUp: 0.2}[event.key]
       if (by !== undefined) point(pointing + by)
       else if (event.key === "Home" || event.key === "End") point(event.key === "Home" ? 0 : 1)
@@ -244,7 +245,7 @@ export function render({model, view, el}) {
     box.dataset.step = data.step
     const here = lesson()
     here ? show_lesson(here) : data.step === "end" ? show_end() : show_world()
-    if (data.present) body.append(make("p", {class: "help keys"}, "← back   → answer, then next   Esc leaves"))
+    if (data.present) body.append(make("p", {class: "help keys"}, "← back   → answer, then next   ↑ ↓ Enter guess   Esc leaves"))
     present()
   }
 

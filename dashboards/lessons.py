@@ -104,12 +104,12 @@ ENDING: dict[str, Any] = {
             "text": "Ask with labels: does a supervised line tell the class from the rest, at an AUROC of 0.95 or more?",
         },
         {
-            "text": "Ask without: does every detector stand near one half or below? Decodable but not detectable is the fingerprint.",
+            "text": "Ask without: does every detector stay below 0.65? Decodable but not detectable is the fingerprint: a suspicion, since a hard class can fire too.",
             "link": "Fingerprint",
             "href": "?page=fingerprint",
         },
         {
-            "text": "Take the class out of the fit set and score again. A jump is the evidence; no jump, and it is only hard.",
+            "text": "If the class is in the fit set, take it out and score again. A jump is the evidence of that leak; without one, the class is hard, or the backbone itself knows it.",
             "link": "Audit your embeddings",
             "href": "?page=embeddings",
         },

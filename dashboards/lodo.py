@@ -70,6 +70,8 @@ _NOTHING = {
         PUBLISHED: "",
         "": "There is no firing ratio here: it compares how often a feature is above 0 in the two classes, and these "
         "are signed, or above 0 in every row. The quadrants of the paper need features that fire now and then.",
+        "tfidf": "There is no firing ratio here: the words and rows behind these coefficients are not shipped, so how often a "
+        "feature is above 0 in the two classes is not known.",
     },
 }
 

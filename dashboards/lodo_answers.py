@@ -668,7 +668,8 @@ def heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str
     if math.isnan(within):
         split = "all of it between sources, since none has both labels"
     else:
-        split = f"<b>{three(within)}</b> of it within sources, <b>{three(between)}</b> between them"
+        share = percent(float(of["within_share"].sel(scope="all", protocol=baseline)))
+        split = f"<b>{three(within)}</b> of it within sources ({share} of the pairs), <b>{three(between)}</b> between them"
     told = (
         f"{first} reaches an AUROC of <b>{three(auc)}</b>; with the source left out, <b>{three(at['matched_lodo_auc'])}</b>. "
         f"The gap is <b>{three(gap)}</b>: {split}."
@@ -833,7 +834,7 @@ def known_by_name(subject: Subject) -> list[tuple[str, str, str, str]]:
     rows = [
         (
             "AUROC of the source’s name alone",
-            "the share of positives in the other rows of the source",
+            "each row scored by the share of positives in its source",
             three(of["name_auc"]),
             f"labels shuffled: {three(of['name_auc_null'])}",
         ),

@@ -345,8 +345,8 @@ def _detectable() -> Lesson:
         title="Detectable",
         text=(
             "A detector gets no labels. It is fitted on rows of the three known classes alone (the fit set), and "
-            "finds a point the more unusual, the farther it lies from them. Each closed curve joins places that "
-            "are equally unusual. No row of the OOD class is in the fit set."
+            "finds a point the more unusual, the farther it lies from their common centre. Each closed curve joins places "
+            "that are equally unusual. No row of the OOD class is in the fit set."
         ),
         state=_OUT,
         question="Where will the AUROC of the detector land?",

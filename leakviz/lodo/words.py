@@ -36,8 +36,8 @@ def explain_lodo(result: xr.Dataset) -> list[str]:
     Examples
     --------
     >>> from leakviz import load_lodo
-    >>> print(explain_lodo(load_lodo("penguins__logistic"))[1])
-    Within a source the mean AUROC goes from 0.962 to 0.971, so the sources' own rows are ranked as before: the gap comes from pairs of rows of two sources, where scores of different models meet.
+    >>> explain_lodo(load_lodo("penguins__logistic"))[1].split(". ")[0]
+    'Within a source the mean AUROC goes from 0.962 to 0.971'
     """
     said = [_gap_sentence(result, "all"), _split_sentence(result), *_composition_sentences(result)]
     if "shared_rows" in result and (shared := int(result.shared_rows.sum())):
@@ -164,17 +164,24 @@ def _split_sentence(result: xr.Dataset) -> str:
     first, second = (of.within_mean.sel(protocol=name).item() for name in ("cv", "lodo"))
     if math.isnan(first) or math.isnan(second):
         return "No source has both labels, so no AUROC within a source is defined."
-    gap, between = (of[name].sel(baseline="cv").item() for name in ("gap", "gap_between"))
-    words = f"Within a source the mean AUROC goes from {_three(first)} to {_three(second)}"
-    if gap > 0.01 and first - second < gap / 4 and between > gap / 2:
-        return (
-            f"{words}, so the sources' own rows are ranked as before: the gap comes from pairs of rows of two "
-            "sources, where scores of different models meet."
-        )
-    return (
-        f"{words}; of the gap, {_three(of.gap_within.sel(baseline='cv'))} comes from pairs within a source and "
-        f"{_three(between)} from pairs of two sources."
+    kinds = {
+        name: [of[name].sel(protocol=protocol).item() for protocol in ("cv", "lodo")]
+        for name in ("within", "between")
+    }
+    falls = {name: before - after for name, (before, after) in kinds.items()}
+    share = _percent(of.within_share.sel(protocol="cv"))
+    words = (
+        f"Within a source the mean AUROC goes from {_three(first)} to {_three(second)}. Over pairs of rows of one source "
+        f"({share} of the pairs) it goes from {_three(kinds['within'][0])} to {_three(kinds['within'][1])}, over pairs of "
+        f"two sources from {_three(kinds['between'][0])} to {_three(kinds['between'][1])}"
     )
+    # Per pair, not by what each kind adds to the gap: where there are few pairs within, they add little whatever they do.
+    if falls["between"] > 0.01 and falls["within"] < falls["between"] / 4:
+        return (
+            f"{words}: the sources' own rows are ranked as before, or nearly, and the gap comes from pairs of rows of "
+            "two sources, where scores of different models meet."
+        )
+    return words + "."
 
 
 def _composition_sentences(result: xr.Dataset) -> list[str]:
@@ -193,20 +200,23 @@ def _composition_sentences(result: xr.Dataset) -> list[str]:
 def _control_sentences(result: xr.Dataset) -> list[str]:
     if "noise_mean" not in result:
         return []
-    noise = float(result.noise_mean)
-    said = f"Control: with features that know nothing, leaving sources out gives {_three(noise)}"
-    if NOISE_BAND[0] <= noise <= NOISE_BAND[1]:
-        said += ", as it should (0.5)."
-    else:
+    draws = result.sizes["draw"]
+    noise, low, high = (float(result[f"noise_{end}"]) for end in ("mean", "low", "high"))
+    said = (
+        f"Control: with features that know nothing, leaving sources out gives {_three(noise)} (mean of {draws} draws, "
+        f"95 % {_three(low)} to {_three(high)}); it should be 0.5."
+    )
+    if not (NOISE_BAND[0] <= noise <= NOISE_BAND[1] or low <= 0.5 <= high):
         said += (
-            ", far from 0.5: what sources consist of moves the models' offsets, so the pooled value without a "
-            "source is not about ranking. Balance the classes, or read the values within sources."
+            " It is not: what sources consist of moves the models' offsets, so the pooled value without a source is not "
+            "about ranking alone. Read the values within sources, and balance the classes if they are not."
         )
-    shuffled = float(result.shuffled_mean)
+    shuffled, low, high = (float(result[f"shuffled_{end}"]) for end in ("mean", "low", "high"))
     return [
         said,
-        f"Control: with sources shuffled within each class the gap is {_three(shuffled)}"
-        + (", as it should be (0)." if abs(shuffled) < 0.01 else "; it should be near 0."),
+        f"Control: with sources shuffled within each class the gap is {_three(shuffled)} (95 % {_three(low)} to "
+        f"{_three(high)}); it should be 0"
+        + ("." if abs(shuffled) <= 0.005 or low <= 0 <= high else ", and it is not quite."),
     ]
 
 

@@ -105,7 +105,7 @@ def test_fact_controls_of_the_kept_results():
     assert "what its pooled 0.970 has more is telling sources apart" in " ".join(explain_lodo(attacks))
     trap = load_lodo("prompt_attacks__logistic-unweighted")
     assert trap.noise_mean.item() < 0.3
-    assert "far from 0.5" in " ".join(explain_lodo(trap))
+    assert "it should be 0.5. It is not" in " ".join(explain_lodo(trap))
 
 
 def test_every_kept_result_loads_and_is_documented():
