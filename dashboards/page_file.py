@@ -15,6 +15,7 @@ import hashlib
 import html
 import json
 import re
+import signal
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -43,14 +44,14 @@ from dashboards.markup import markup
 from dashboards.mechanism import Hand
 from dashboards.provenance import Source, sources
 from dashboards.scenes import Scenes, record
-from dashboards.shelf import Shelf
+from dashboards.shelf import OWN, Shelf
 from dashboards.shell import FRAME_CSS, HEAD_SCRIPT, Shell
 
 # What can be saved, and what of it needs the app. "lesson" is another name of the lessons.
 LEFT_OUT = {
-    "fingerprint": "another battery, detector or selection of settings, and the scores behind a setting",
+    "fingerprint": "another battery, detector or selection of settings, and the scores behind any but the chosen setting",
     "whitening": "other features, OOD sets, fit sets and covariances",
-    "audit": "the scores behind a setting",
+    "audit": "the scores behind any but the chosen setting",
     "purity": "other predictions, and other parameters of the simulated arms",
     "calibration": "other predictions",
     "lodo": "other cases, classifiers, metrics, sources and rows, and a table of your own",
@@ -337,8 +338,7 @@ def _pack(content: bytes) -> str:
 def _html(*, title: str, about: str, grey: bool, places: Sequence[str], document: str) -> str:
     start = Path(__file__).with_name("page_file.js").read_text(encoding="utf-8")
     alive = "what is grey is not alive, the rest works" if grey else "its sliders and figures work"
-    before, inside = ["shell"], [place for place in places if place != "shell"]
-    place = '<div id="{}"></div>'
+    inside = "".join(f'<div id="{place}"></div>' for place in places if place != "shell")
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -352,11 +352,11 @@ def _html(*, title: str, about: str, grey: bool, places: Sequence[str], document
 <script>{HEAD_SCRIPT}</script>
 </head>
 <body>
-{"".join(place.format(p) for p in before)}
+<div id="shell"></div>
 <main id="main">
 <p class="saved">A saved page: {alive} without a server. <a href="#about">About this file</a></p>
 <noscript><p>The figures need JavaScript.</p></noscript>
-{"".join(place.format(p) for p in inside)}
+{inside}
 {about}
 </main>
 <script type="application/gzip" id="library">{_library()}</script>
@@ -377,7 +377,9 @@ def _about(name: str, page: Any, title: str) -> str:
     )
     when = datetime.now(UTC)
     state_option = f" --state {json.dumps(query)}" if query else ""
-    command = f"leakviz export {name}{state_option} --out {name}.html"
+    again = f"<code>{e(f'leakviz export {name}{state_option} --out {name}.html')}</code>"
+    if any(str(getattr(state, n)).startswith(OWN) for n in state.names()):
+        again = "Bring your own file into the app again, and save the page there: no link and no command holds it."
     data = "".join(_source(source) for source in sources(page))
     return f"""<section class="about" id="about" aria-labelledby="about-title">
 <h2 id="about-title">About this file</h2>
@@ -387,7 +389,7 @@ It opens at the state below. All answers that its sliders can ask for are in it;
 <div class="two">
 <div><h3>State</h3><table aria-label="state">{rows}</table></div>
 <div><h3>Data</h3><dl>{data}</dl>
-<h3>The same file again</h3><p><code>{e(command)}</code></p></div>
+<h3>The same file again</h3><p>{again}</p></div>
 </div>
 </section>"""
 
@@ -482,7 +484,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         told = [*saved.told, *(_strange(key, name) for key in unknown_keys(make, asked.state))]
         write(saved.html, out)
     except KeyboardInterrupt:
-        print("leakviz: stopped; nothing was written.", file=sys.stderr)
         return STOPPED
     for sentence in told:
         print(f"leakviz: {sentence}", file=sys.stderr)
@@ -502,4 +503,5 @@ def _strange(key: str, name: str) -> str:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to stop, it tidies up first
     sys.exit(main())

@@ -59,7 +59,7 @@ export function render({model, view, el}) {
   const save = make("button", {type: "button", "aria-label": "save this page as one file", title: "save this page as one file"}, "Save")
   const told = make("span", {class: "told", role: "status"})
   const mark = data.saved ? make("span", {class: "wordmark"}, "leakviz") : make("a", {class: "wordmark", href: "?"}, "leakviz")
-  const header = make("header", {}, mark, nav,
+  const header = make("header", {class: data.saved && "saved"}, mark, nav,
     make("span", {class: "space"}), make("span", {class: "data"}, data.subject), told, theme, ...(data.saved ? [] : [link, save]))
   el.replaceChildren(header)
 

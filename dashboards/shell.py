@@ -31,8 +31,8 @@ button:hover { border-color: $muted }
 button:focus-visible, a:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
 header > button { flex: none }
 header > button + button { margin-left: -14px }
-@media (max-width: 1400px) { .data { display: none } }
-@media (max-width: $narrow) { header { position: relative; flex-wrap: wrap; padding: 0 16px; gap: 0 14px } header > button + button { margin-left: -6px } nav { order: 9; flex: 1 0 100%; overflow-x: auto; gap: 15px } nav a { line-height: 40px; font-size: 14px } .wordmark { line-height: 52px } .told:not(:empty) { position: absolute; top: 52px; right: 16px; z-index: 3; line-height: 38px; padding-left: 12px; background: $bg } }
+@media (max-width: 1400px) { header:not(.saved) .data { display: none } }
+@media (max-width: $narrow) { header { position: relative; flex-wrap: wrap; padding: 0 16px; gap: 0 14px } header > button + button { margin-left: -6px } nav { order: 9; flex: 1 0 100%; overflow-x: auto; gap: 15px } nav a { line-height: 40px; font-size: 14px } .wordmark { line-height: 52px } .saved .data { display: none } .told:not(:empty) { position: absolute; top: 52px; right: 16px; z-index: 3; line-height: 38px; padding-left: 12px; background: $bg } }
 """
 )
 

@@ -35,7 +35,7 @@ from typer.exceptions import TyperException
 
 from leakviz.battery.commands import app as battery_commands
 from leakviz.errors import InputError
-from leakviz.lodo.command import lodo_command
+from leakviz.lodo.command import STOPPED, lodo_command
 from leakviz.predictions import MAX_BYTES, Predictions, read_predictions
 
 if TYPE_CHECKING:
@@ -233,12 +233,16 @@ def export(
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
 ) -> int:
     """Write a page as one HTML file that needs no server. Exit status: 0 done, 3 unusable, 130 stopped."""
-    child = subprocess.Popen(export_command(page, out, state, as_json=as_json), cwd=ROOT)
+    # In a group of its own: Ctrl-C comes here, and the child is told to stop and to tidy up.
+    child = subprocess.Popen(export_command(page, out, state, as_json=as_json), cwd=ROOT, process_group=0)
     try:
         return child.wait()
-    except KeyboardInterrupt:  # it stops, too, and says so
-        child.wait()
-        return 130
+    except KeyboardInterrupt:
+        child.terminate()
+        if child.wait() == 0:  # it was done already
+            return 0
+        typer.echo("leakviz: stopped; nothing was written.", err=True)
+        return STOPPED
 
 
 def export_command(page: str, out: str, state: str = "", *, as_json: bool = False) -> list[str]:

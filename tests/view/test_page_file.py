@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import weakref
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,22 @@ HOSTILE = "</script><img src=x onerror=\"alert(1)\"> & 'too'.csv"
 
 
 def save(name, query="", **options):
+    """Save a page; return the file, and the page that it was made of."""
     title, make = PAGES[name]
-    return page_file(name, make, query, title=title, **options)
+    pages = []
+
+    def kept(query, shelf):
+        pages.append(make(query, shelf))
+        return pages[-1]
+
+    saved = page_file(name, kept, query, title=title, **options)
+    return saved, *pages
+
+
+@lru_cache
+def save_once(name):
+    # Small predictions, for speed; else each page as it opens.
+    return save(name, {"calibration": "vector=breast_cancer__lr__honest"}.get(name, ""))
 
 
 def unpacked(text):
@@ -57,11 +72,9 @@ def models(document):
             yield from models(value)
 
 
-@pytest.fixture(scope="module", params=list(LEFT_OUT))
+@pytest.fixture(params=list(LEFT_OUT))
 def saved(request):
-    # Small predictions, for speed; else each page as it opens.
-    small = {"calibration": "vector=breast_cancer__lr__honest"}
-    return save(request.param, small.get(request.param, ""))
+    return save_once(request.param)[0]
 
 
 def test_a_file_is_small_and_names_no_host(saved):
@@ -95,8 +108,7 @@ def test_what_needs_a_server_is_not_in_it_and_the_file_says_so(saved):
 
 def test_a_file_says_where_it_is_from(saved):
     shown = html.unescape(outside(saved.html))
-    title, make = PAGES[saved.name]
-    page = make(saved.query, Shelf())
+    title, page = PAGES[saved.name][0], save_once(saved.name)[1]
     assert f"<title>{title}: {page.subject} – leakviz</title>" in shown
     assert re.search(r"saved with leakviz \d+\.\d+\.\d+ on <time datetime=", shown)
     assert f"leakviz export {saved.name}" in shown
@@ -120,16 +132,6 @@ def test_the_hash_of_shipped_predictions_is_the_one_that_the_command_line_prints
     assert sources(PurityPage())[0].content_hash == read.content_hash
 
 
-def test_a_bad_state_is_told_as_a_bad_link_is_and_the_nearest_is_saved():
-    saved = save("fingerprint", "tau=7&gate=x&detector=<b>")
-    page = FingerprintPage("tau=7&gate=x&detector=<b>")
-    assert list(saved.told) == page.told
-    assert len(saved.told) == 3
-    assert saved.query == page.state.query() == "gate=0.95&tau=1"
-    assert "&lt;b&gt;" not in saved.html  # what is not here is nowhere in the state
-    assert "<b>”" not in outside(saved.html)
-
-
 @pytest.fixture
 def hostile():
     rng = np.random.default_rng(5)
@@ -141,32 +143,24 @@ def hostile():
     return Shelf(own=[vector])
 
 
-def test_names_from_files_stay_text(hostile):
-    saved = save("purity", "first=own:0123456789ab", shelf=hostile)
+def test_names_from_files_stay_text_and_a_session_s_shelf_is_left_alone(hostile):
+    watched = hostile.param.watchers.copy()
+    saved, page = save("purity", "first=own:0123456789ab", shelf=hostile)
     shown = outside(saved.html)
     assert "first=own" in saved.query
     assert "<img" not in shown
     assert html.escape(HOSTILE) in shown
+    assert "leakviz export" not in shown  # which could not have the file
     assert shown.count("</script>") == 4  # the theme, two packages, the start
     for model in models(unpacked(saved.html)["json"]):
         if "HTML" in model["name"]:
             assert "<img" not in html.unescape(model["attributes"]["text"])
-    assert sources(PurityPage("first=own:0123456789ab", hostile))[0].title == HOSTILE
-
-
-def test_a_session_s_shelf_is_left_alone_and_the_page_goes(hostile, monkeypatch):
-    alive = []
-
-    def make(query, shelf):
-        assert shelf is not hostile
-        page = PurityPage(query, shelf)
-        alive.extend([weakref.ref(page), weakref.ref(page.live), weakref.ref(shelf)])
-        return page
-
-    watched = hostile.param.watchers.copy()
-    page_file("purity", make, "first=own:0123456789ab", shelf=hostile)
+    assert sources(page)[0].title == HOSTILE
+    assert page.shelf is not hostile
     assert hostile.param.watchers == watched
     assert [v.title for v in hostile.own] == [HOSTILE]
+    alive = [weakref.ref(page), weakref.ref(page.live), weakref.ref(page.shelf)]
+    del page
     gc.collect()
     assert [ref() for ref in alive] == [None, None, None]
 
@@ -176,7 +170,7 @@ def test_what_a_page_computed_itself_is_taken_along():
     own = page.shown
     mine = type(own)("own:abc", "logistic", HOSTILE, "your file", own.result, own.retention, own.attributions)
     page.take(mine)
-    saved = save("lodo", page.state.query(), like=page)
+    saved, _ = save("lodo", page.state.query(), like=page)
     assert saved.told == ()
     assert "case=own" in saved.query
     assert html.escape(HOSTILE) in outside(saved.html)
@@ -187,17 +181,9 @@ def test_what_a_page_computed_itself_is_taken_along():
 
 
 def test_the_lessons_file_holds_every_step_as_the_page_shows_it():
-    pages = []
-
-    def make(query, shelf):
-        pages.append(PAGES["learn"][1](query, shelf))
-        return pages[-1]
-
-    saved = page_file("learn", make, "step=4")
-    assert saved.query == "step=4"
-    (page,) = pages
+    saved, page = save_once("learn")
     player = page.player
-    assert (player.step, player.guesses, player.stage) == ("4", {}, 0)  # as before it was recorded
+    assert (player.step, player.guesses, player.stage) == ("1", {}, 0)  # as before it was recorded
     written = [m.get("attributes", {}) for m in models(unpacked(saved.html)["json"])]
     (recording,) = (
         json.loads(attributes["recording"]) for attributes in written if "recording" in attributes
@@ -223,7 +209,7 @@ def here(monkeypatch):
     """Let the command line run the export in this process, which has loaded all of it already."""
 
     class Child:
-        def __init__(self, command, cwd):
+        def __init__(self, command, cwd, process_group):
             assert command[:3] == [sys.executable, "-m", "dashboards.page_file"]
             assert cwd == cli.ROOT
             self.arguments = command[3:]
@@ -243,15 +229,29 @@ def run(*arguments):
 def test_the_command_writes_a_page_at_a_state(here, tmp_path, capsys):
     out = tmp_path / "page.html"
     out.write_text("old")
-    assert run("export", "fingerprint", "--out", str(out), "--state", "tau=0.6&gat=0.9&gate=3", "--json") == 0
+    assert (
+        run(
+            "export",
+            "fingerprint",
+            "--out",
+            str(out),
+            "--state",
+            "tau=0.6&gat=0.9&gate=3&map=<b>&metric=<b>",
+            "--json",
+        )
+        == 0
+    )
     said = capsys.readouterr()
     facts = json.loads(said.out)
     assert facts["state"] == "gate=1&tau=0.6"
     assert facts["bytes"] == out.stat().st_size
     assert said.err.splitlines() == [f"leakviz: {sentence}" for sentence in facts["told"]]
+    assert facts["told"][:-2] == FingerprintPage("gate=3&tau=0.6&metric=<b>").told
     assert "The link asks for gate 3; the nearest stop, 1, is shown." in facts["told"]
-    assert any("gat" in sentence and "left out" in sentence for sentence in facts["told"])
-    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [re.findall("“(.*)”", sentence) for sentence in facts["told"][-2:]] == [["gat"], ["map"]]
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "<b>" not in outside(text)
     assert list(tmp_path.iterdir()) == [out]
 
 
@@ -298,24 +298,30 @@ def test_a_stop_leaves_nothing(monkeypatch, tmp_path, capsys):
             write("text", out)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(module, "page_file", stop)
-    assert main(["purity", "--out", str(out)]) == 130
+    assert main(["purity", "--out", str(out)]) == cli.STOPPED
     assert list(tmp_path.iterdir()) == []
-    assert "nothing was written" in capsys.readouterr().err
 
 
-def test_ctrl_c_waits_until_the_export_has_tidied_up(monkeypatch, tmp_path):
-    waits = []
+@pytest.mark.parametrize(("ends", "status"), [(-15, cli.STOPPED), (cli.STOPPED, cli.STOPPED), (0, 0)])
+def test_ctrl_c_stops_the_export_and_waits_until_it_has_tidied_up(
+    monkeypatch, tmp_path, capsys, ends, status
+):
+    done = []
 
     class Child:
-        def __init__(self, command, cwd):
-            pass
+        def __init__(self, command, cwd, process_group):
+            assert process_group == 0  # Ctrl-C does not reach it
 
         def wait(self):
-            waits.append(1)
-            if len(waits) == 1:
+            done.append("wait")
+            if len(done) == 1:
                 raise KeyboardInterrupt
-            return 130
+            return ends
+
+        def terminate(self):
+            done.append("terminate")
 
     monkeypatch.setattr(subprocess, "Popen", Child)
-    assert run("export", "purity", "--out", str(tmp_path / "page.html")) == 130
-    assert len(waits) == 2
+    assert run("export", "purity", "--out", str(tmp_path / "page.html")) == status
+    assert done == ["wait", "terminate", "wait"]
+    assert ("nothing was written" in capsys.readouterr().err) == (status != 0)
