@@ -12,6 +12,7 @@ from leakviz.errors import InputError
 Progress = Callable[[int, int], object]
 """Called as ``progress(done, total)``, in the caller's thread; the unit is the callee's."""
 
+_LARGEST = 1e70
 _BLOCK = 1 << 22  # numbers converted to float64 at a time: 32 MB
 
 
@@ -71,6 +72,8 @@ beyond it is infinity: save the features as float32
         )
     if array.dtype.kind == "f":
         _refuse_not_finite(array, name)
+    if array.dtype == np.float64:
+        _refuse_too_large(array, name)
     return array
 
 
@@ -175,6 +178,17 @@ def _refuse_not_finite(array: NDArray[Any], name: str) -> None:
     )
 
 
+def _refuse_too_large(array: NDArray[Any], name: str) -> None:
+    """Refuse numbers whose fourth powers, which Ledoit-Wolf's alpha sums, are infinite."""
+    largest = max(float(array.max()), -float(array.min()))
+    if largest > _LARGEST:
+        row, column = (int(at[0]) for at in np.nonzero(np.abs(array) > _LARGEST))
+        raise InputError(
+            f"{name} has numbers up to {largest:.3g}, too large to square; first: row {row}, column {column}; "
+            f"divide all features by one number, so that they stay below {_LARGEST:g}"
+        )
+
+
 def _plain_labels(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Turn a column of Python objects into text or numbers, whichever all of them are."""
     missing = np.array([value is None or value != value for value in array], dtype=bool)
@@ -193,5 +207,5 @@ def _refuse_labels(bad: NDArray[np.bool_], array: NDArray[Any], name: str, probl
         row = int(np.flatnonzero(bad)[0])
         raise InputError(
             f"{name} is {problem} in {int(bad.sum()):,} of {bad.size:,} rows; "
-            f"first: row {row} has {array[row]!r}; {told}"
+            f"first: row {row} has {getattr(array[row], 'item', lambda: array[row])()!r}; {told}"
         )

@@ -435,3 +435,11 @@ def test_covariance_is_one_of_two(fit):
         Mahalanobis(covariance="tied").fit(fit[0])
     with pytest.raises(InputError, match="no feature varies within a class"):
         Mahalanobis(covariance="tied").fit([[1.0], [2.0]], [0, 1])
+
+
+def test_numbers_that_cannot_be_squared_are_refused():
+    rows = np.random.default_rng(0).normal(size=(60, 3)) * 1e60
+    assert np.isfinite(Mahalanobis().fit(rows).score_samples(rows)).all()
+    rows[7, 1] = -1e200
+    with pytest.raises(InputError, match=r"up to 1e\+200, too large to square; first: row 7, column 1"):
+        Mahalanobis().fit(rows)
