@@ -15,6 +15,7 @@ import param
 from panel.custom import JSComponent
 
 from dashboards import theme
+from leakviz.fingerprint import Rule
 from leakviz.lessons import Lesson
 
 END, WORLD = "end", "world"  # steps after the last lesson: the answers, and the world to play with
@@ -101,10 +102,10 @@ ENDING: dict[str, Any] = {
             "text": "Compare labels: is a class that you call OOD among those that the detector, or the backbone, was fitted on?",
         },
         {
-            "text": "Ask with labels: does a supervised line tell the class from the rest, at an AUROC of 0.95 or more?",
+            "text": f"Ask with labels: does a supervised line tell the class from the rest, at an AUROC of {Rule().gate:g} or more?",
         },
         {
-            "text": "Ask without: does every detector stay below 0.65? Decodable but not detectable is the fingerprint: a suspicion, since a hard class can fire too.",
+            "text": f"Ask without: does every detector stay below {Rule().tau:g}? Decodable but not detectable is the fingerprint: a suspicion, since a hard class can fire too.",
             "link": "Fingerprint",
             "href": "?page=fingerprint",
         },

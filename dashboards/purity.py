@@ -41,6 +41,7 @@ from dashboards.shelf import (
 from dashboards.state import nearest_stop
 from dashboards.stencil import figure_pane
 from leakviz.blind import EPSILON_STOPS, BlindTest, blind_test_ranked
+from leakviz.graded import RESAMPLES
 from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, purity_curve_ranked
 
 TITLE = "Purity"
@@ -852,7 +853,7 @@ class PurityPage(pn.viewable.Viewer):
             pn.Column(*panes, sizing_mode="stretch_width", margin=0, stylesheets=[_FOUR_CSS]),
             "flchain, logistic regression: the model is told who died within so many days after the baseline. Breadth at "
             f"epsilon {t('say_epsilon')}, over the honest model; grey: breadth of two honest models over each other "
-            "(logistic regression and gradient boosting), 95 % of 1,000 resamples of the rows. 0 days: the honest model. Dashed: k_min. "
+            f"(logistic regression and gradient boosting), 95 % of {RESAMPLES:,} resamples of the rows. 0 days: the honest model. Dashed: k_min. "
             f"As the operating characteristic of {SOURCE.removeprefix('Source: ')}, section 7.2; "
             "data: R package survival, see data/predictions/README.md.",
             links=links,

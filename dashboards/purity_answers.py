@@ -562,13 +562,15 @@ def graded() -> dict[str, Any]:
     fires = spike[:, None, :] >= K_MIN_STOPS[None, :, None]
     fire_from = np.apply_along_axis(_from_here, 2, fires[..., 1:])
 
+    most = f"{100 * MOST:.0f} of 100"
+
     def breadth_says(low: float, high: float, first: int) -> str:
         over = f"exceed that of two honest models over each other ({100 * low:.1f} to {percent(high)} of the records)"
         if first == len(WINDOWS) - 1:
-            return f"At no severity does breadth {over} in 95 of 100 resamples of the records: it shows nothing here."
+            return f"At no severity does breadth {over} in {most} resamples of the records: it shows nothing here."
         days, gained = WINDOWS[first + 1], gain[first + 1]
         text = (
-            f"From a window of {days:,} days on, breadth {over.replace('exceed', 'exceeds', 1)} in at least 95 of 100 "
+            f"From a window of {days:,} days on, breadth {over.replace('exceed', 'exceeds', 1)} in at least {most} "
             f"resamples of the records; C* has gained {gained:.3f} there."
         )
         if first:

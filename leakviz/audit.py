@@ -497,7 +497,7 @@ def _check_neighbours(k: object, n_fit: int, designated: NDArray[np.bool_] | Non
     if k > left:
         without = "" if left == n_fit else " without the designated class"
         raise InputError(
-            f"k is {k}{' (the default)' if k == 50 else ''}, but the fit set has {left:,} rows{without}; give a smaller k "
+            f"k is {k}, but the fit set has {left:,} rows{without}; give a smaller k "
             "(--k on the command line) or more fit rows"
         )
 

@@ -270,7 +270,7 @@ def export_command(page: str, out: str, state: str = "", *, as_json: bool = Fals
 
     Examples
     --------
-    >>> export_command("purity", "/tmp/page.html", "delta=0.1")[1:4]
+    >>> export_command("purity", "page.html", "delta=0.1")[1:4]
     ['-m', 'dashboards.page_file', 'purity']
     """
     if page not in (*PAGES, "lesson"):

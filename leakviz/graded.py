@@ -25,6 +25,8 @@ WINDOWS = (0, 30, 90, 180, 365, 730, 1460)
 """Days after the baseline; 0 is the honest model."""
 
 RESAMPLES = 1000
+"""Draws behind the table that ships."""
+
 _SEED = 0
 
 
