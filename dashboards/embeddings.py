@@ -10,14 +10,12 @@ import asyncio
 import html
 import io
 import json
-import os
 import weakref
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import h5py
 import holoviews as hv
@@ -30,11 +28,11 @@ from dashboards import batteries, names
 from dashboards.batteries import OWN, Battery
 from dashboards.embeddings_result import FIGURES, Result, ResultView, make_result, read_battery, renamed
 from dashboards.markup import markup
-from dashboards.sheet import Sheet
 from dashboards.shelf import Shelf
 from dashboards.state import PageState
-from dashboards.upload import Upload, megabytes
-from dashboards.work import Job, attempt, in_document, in_thread, start
+from dashboards.upload import megabytes
+from dashboards.wizard import Wizard, in_memory, short, untaken
+from dashboards.work import Job, in_document, in_thread, start
 from leakviz.audit import explain
 from leakviz.embeddings import EmbeddingsInspection, inspect_embeddings
 from leakviz.embeddings.reading import LABELS, TABLES
@@ -77,9 +75,13 @@ OPTIONS: dict[str, dict[str, str]] = {
 }
 DEFAULTS = {"shrinkage": "ledoit-wolf", "k": "50", "overlap": "refuse"}
 SAY_REPORT = "say overlap='report' to count them and go on"  # as the core words it
-AGAIN = {
-    "role_column": ("role column", "The column that says which rows are for what: fit, id_test, ood_test."),
-    "label_column": ("label column", "The column with the class of each row."),
+AGAIN: dict[str, tuple[str, str, dict[str, str]]] = {
+    "role_column": (
+        "role column",
+        "The column that says which rows are for what: fit, id_test, ood_test.",
+        {},
+    ),
+    "label_column": ("label column", "The column with the class of each row.", {}),
 }
 VERDICT_SENTENCE = {
     "fires": "<b>fires</b>",
@@ -132,7 +134,7 @@ class EmbeddingsState(PageState):
     """What a link to this page carries: nothing, since a file stays in its session."""
 
 
-class EmbeddingsPage(pn.viewable.Viewer):
+class EmbeddingsPage(Wizard, pn.viewable.Viewer):
     """The page: the same object in the app, in a notebook cell and in a test.
 
     Parameters
@@ -171,6 +173,9 @@ class EmbeddingsPage(pn.viewable.Viewer):
     """
 
     subject = "Files stay in this session"
+    AGAIN, SLIMMER = AGAIN, SLIMMER
+    ACTS: ClassVar[dict[str, str]] = {**Wizard.ACTS, "example": "example"}
+    ACTS_ON: ClassVar[dict[str, str]] = {"show": "show_audit", "remove": "remove"}
 
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         super().__init__(**params)
@@ -180,7 +185,6 @@ class EmbeddingsPage(pn.viewable.Viewer):
         self.title = ""
         self.said: dict[str, str] = {}
         self.options = dict(DEFAULTS)
-        self.alerts: list[str] = []
         self._failed = False  # whether the answers as they are have failed
         self.results: dict[str, Result] = {}
         self.used = ""  # the result of the file that is looked at, as it is answered now
@@ -188,24 +192,12 @@ class EmbeddingsPage(pn.viewable.Viewer):
         self._files: list[io.BytesIO] = []  # of the file that is looked at
         self._parts: dict[str, io.BytesIO] = {}  # of arrays that come one by one
         self._shared = False  # whether rows in two sets were found
-        self._again: tuple[io.BytesIO, str, dict[str, str], str] | None = None
-        self._job: Job | None = None
-        self._tasks: set[asyncio.Task] = set()
-        self._document = pn.state.curdoc
         self.heading = markup("", css=_HEADING_CSS)
-        self.upload = Upload(
+        self._open(
             limit=LIMIT,
-            busy=self._busy,
-            took=self.load,
-            refused=self._refused,
-            stopped=self.stop,
-            slimmer=SLIMMER,
-            hint=f"or drop it anywhere on this page: {FORMATS}, up to {megabytes(LIMIT)}. "
-            "Only this session sees it, its features are not written to disk, and a reload forgets it.",
-            sizing_mode="stretch_width",
-            margin=0,
+            hint=f"{FORMATS}, up to {{limit}}. Only this session sees it, its features are not written to disk, and a "
+            "reload forgets it.",
         )
-        self.sheet = Sheet(self._heard, sizing_mode="stretch_width", margin=0)
         page = weakref.ref(self)
 
         def truth_said(truth: str) -> None:
@@ -216,14 +208,6 @@ class EmbeddingsPage(pn.viewable.Viewer):
         self.view: ResultView | None = None  # made for the first audit
         self._truth_said = truth_said
         self._show()
-        if pn.state.curdoc and pn.state.curdoc.session_context:
-
-            def gone(context: Any) -> None:
-                left = page()
-                if left is not None:
-                    left.stop()
-
-            pn.state.on_session_destroyed(gone)
         self._root = pn.Column(
             self.heading,
             self.upload,
@@ -295,31 +279,12 @@ class EmbeddingsPage(pn.viewable.Viewer):
 
     # ---- what the user does
 
-    def load(self, file: Any, name: str | None = None) -> None:
-        """Read a file; where it cannot be read, everything stays as it was and `alerts` says why.
-
-        Parameters
-        ----------
-        file : path, bytes or io.BytesIO
-            An `io.BytesIO` is closed when it is not needed any more. A netCDF file that is a battery
-            joins the shelf; an .npy file joins the arrays that came before it.
-        name : str, optional
-            What to call it.
-        """
-        if name is None:
-            name = Path(file).name if isinstance(file, (str, os.PathLike)) else "the upload"
-        if busy := self._busy(name):
-            self._refused(busy)
-            return
-        self._start_reading(file, name, {})
-
     def example(self) -> None:
         """Load an example: features of a backbone that was trained here, a trained class designated as OOD."""
-        if busy := self._busy("the example"):
-            self._refused(busy)
+        if self._is_busy("the example"):
             return
         self._job = Job("Making the example", "the example")
-        self._go(self._read(self._job, None, "example.npz", {}))
+        start(self._read(self._job, None, "example.npz", {}), self._tasks)
 
     def answer(self, role: str, value: str) -> None:
         """Answer a question about the file or the audit; an empty text takes an answer back."""
@@ -352,7 +317,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
         if found is None or found.questions or found.problem or self.used or self._job:
             return
         self._job = Job(f"Auditing {self.title}", self.title)
-        self._go(self._audit(self._job, found))
+        start(self._audit(self._job, found), self._tasks)
 
     def show_audit(self, name: str) -> None:
         """Show an audit that is on the shelf."""
@@ -372,15 +337,11 @@ class EmbeddingsPage(pn.viewable.Viewer):
     def close(self) -> None:
         """Put the file away; the shelf keeps what was put there."""
         self.stop()
+        self._let_go()
         self._set(None)
         self._hide_result()
         self.alerts = []
         self._show()
-
-    def stop(self) -> None:
-        """Stop what is being done."""
-        if self._job:
-            self._job.stopped.set()
 
     def remove(self, name: str) -> None:
         """Take an audit, or a battery, off the shelf and forget it."""
@@ -396,65 +357,14 @@ class EmbeddingsPage(pn.viewable.Viewer):
             self.shelf.batteries = [b for b in self.shelf.batteries if b.name != name]
             self._show()
 
-    def _heard(self, message: dict[str, str]) -> None:
-        do, value, name = message.get("do"), message.get("value", ""), message.get("name", "")
-        if do == "answer":
-            self.answer(message.get("role", ""), value)
-        elif do == "retry" and self._again and not self._job and value:
-            file, title, options, role = self._again
-            self._start_reading(file, title, {**options, role: value})
-        elif do in ("show", "remove"):
-            (self.show_audit if do == "show" else self.remove)(name)
-        elif do in ("use", "close", "example"):
-            {"use": self.use, "close": self.close, "example": self.example}[do]()
-
-    def _busy(self, name: str) -> str:
-        if self._job is None:
-            return ""
-        return f"{quoted(name)} was not taken: {quoted(self._job.name)} is still being worked on. Cancel it first, or wait."
-
-    def _refused(self, reason: str) -> None:
-        self.alerts = [reason]
-        self._show()
-
     # ---- work
 
-    def _go(self, work: Coroutine[Any, Any, None]) -> None:
-        start(work, self._tasks)
-
-    def _show_work(self, job: Job) -> None:
-        self.upload.work(job.words(), job.done)
-
-    async def _attempt(self, job: Job, work: Coroutine[Any, Any, None]) -> str:
-        try:
-            return await attempt(job, work, slimmer=SLIMMER)
-        finally:
-            self._job = None
-
-    def _finish(self, wrong: str) -> None:
-        self.alerts = [wrong] if wrong else []
-        with pn.io.hold():
-            self.upload.work()
-            self._show()
-
-    def _start_reading(self, file: Any, name: str, options: dict[str, str]) -> None:
-        if isinstance(file, (bytes, bytearray, memoryview)):
-            file = io.BytesIO(file)
-        elif isinstance(file, (str, os.PathLike)):
-            path = Path(file)
-            if not path.is_file():
-                self._refused(f"there is no file {quoted(path)}. Check the path and the working directory.")
-                return
-            file = io.BytesIO(path.read_bytes())
-        self._job = Job(f"Reading {name}", name)
-        self._go(self._read(self._job, file, name, options))
-
-    async def _read(self, job: Job, file: io.BytesIO | None, name: str, options: dict[str, str]) -> None:
+    async def _read(self, job: Job, file: Any, name: str, options: dict[str, str]) -> None:
         parts = dict(self._parts)
 
         async def read() -> None:
             def work() -> tuple[io.BytesIO, EmbeddingsInspection | xr.Dataset, dict[str, io.BytesIO]]:
-                made = example_file() if file is None else file
+                made = example_file() if file is None else in_memory(file)
                 return made, *opened(made, name, parts, options)
 
             made, found, together = await in_thread(job, work, self._show_work)
@@ -467,15 +377,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
                 self._take_battery(found, name)
 
         wrong = await self._attempt(job, read())
-        role = next((r for r in AGAIN if wrong and (f"{r}=" in wrong or r in options)), None)
-        before = self._again
-        self._again = None
-        if role and not job.stopped.is_set() and file is not None:
-            self._again = (file, name, options, role)
-        elif wrong and file is not None:
-            file.close()
-        if before and before[0] is not file:
-            before[0].close()
+        self._keep_to_ask(wrong, job, file, name, options)
         self._finish(wrong)
 
     async def _audit(self, job: Job, found: EmbeddingsInspection) -> None:
@@ -485,13 +387,13 @@ class EmbeddingsPage(pn.viewable.Viewer):
             work = in_thread(job, lambda: make_result(found, options, job, title), self._show_work, _AUDITORS)
             result, _ = await asyncio.gather(work, self._prepare())
             taken = {a.title for a in self.shelf.audits if a.name != result.audit.name}
-            result = renamed(result, _untaken(title, taken))
+            result = renamed(result, untaken(title, taken))
 
             def keep() -> None:
                 self.used = result.audit.name
                 self._keep(result)
 
-            await in_document(self._document, keep)
+            await in_document(self._document, keep, job)
 
         wrong = await self._attempt(job, audit())
         self._shared = self._shared or SAY_REPORT in wrong
@@ -520,7 +422,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
     def _take_battery(self, dataset: xr.Dataset, name: str) -> None:
         battery = Battery(
             name=OWN + str(dataset.attrs["content_hash"])[:12],
-            title=_untaken(name, {b.title for b in self.shelf.batteries}),
+            title=untaken(name, {b.title for b in self.shelf.batteries}),
             source=f"your file {quoted(name)}: {dataset.attrs['title']}",
             dataset=dataset,
         )
@@ -574,7 +476,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
                 "A file needs three tables: the features that the detectors are fitted on, ID test rows, and the rows "
                 "that are called OOD. Nothing is guessed: what the file does not settle, you are asked.",
             )
-        name, many = html.escape(_short(self.title)), len(found.arrays)
+        name, many = html.escape(short(self.title)), len(found.arrays)
         holds = f"<b>{many}</b> {'array' if many == 1 else 'arrays'}"
         if found.problem:
             return f"{name} holds {holds}, and <b>cannot be used</b> as it is.", "The reason is below."
@@ -594,10 +496,6 @@ class EmbeddingsPage(pn.viewable.Viewer):
     def page(self) -> dict[str, Any]:
         """Return what the page shows below the strip, as plain texts."""
         found = self.found
-        again = None
-        if self._again:
-            label, text = AGAIN[self._again[3]]
-            again = {"role": self._again[3], "label": label, "text": text, "options": []}
         shelf = [
             self._on_shelf(audit.name) for audit in reversed(self.shelf.audits) if audit.name in self.results
         ]
@@ -606,7 +504,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
         ]
         return {
             "alert": [*([found.problem] if found and found.problem else []), *self.alerts],
-            "retry": again,
+            "retry": self._retry(),
             "file": None if found is None else self._file(found),
             "intro": _INTRO if found is None and not shelf else [],
             "shelf": shelf,
@@ -684,7 +582,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
             "things": {
                 "heading": "Arrays",
                 "rows": [
-                    [_short(name, 60), problems.get(name) or text, uses.get(name, "")]
+                    [short(name, 60), problems.get(name) or text, uses.get(name, "")]
                     for name, text in list(facts.items())[:40]
                 ],
                 "more": f"{len(facts) - 40:,} more arrays are not shown." if len(facts) > 40 else "",
@@ -721,7 +619,7 @@ class EmbeddingsPage(pn.viewable.Viewer):
                     name,
                     name
                     if role == "ood_class"
-                    else f"{_short(name, 40)}: {' × '.join(f'{n:,}' for n in facts[name].shape)}",
+                    else f"{short(name, 40)}: {' × '.join(f'{n:,}' for n in facts[name].shape)}",
                 ]
                 for name in held
             ]
@@ -803,24 +701,3 @@ def example_file() -> io.BytesIO:
     )
     file.seek(0)
     return file
-
-
-def _untaken(title: str, taken: set[str]) -> str:
-    """Return a title that no other one has.
-
-    Examples
-    --------
-    >>> _untaken("a.npz", {"a.npz"})
-    'a.npz (2)'
-    """
-    new, count = title, 1
-    while new in taken:
-        count += 1
-        new = f"{title} ({count})"
-    return new
-
-
-def _short(text: str, most: int = 48) -> str:
-    """Cut a text that is too long for a sentence."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 7]}…{flat[-6:]}"

@@ -7,26 +7,19 @@ nothing else.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
 import json
-import os
 import time
-import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import panel as pn
 
 import leakviz
 from dashboards.lodo_answers import CLASSIFIERS, OWN, Subject, computed, shipped
-from dashboards.sheet import Sheet
-from dashboards.upload import Upload, megabytes
-from dashboards.work import Job, attempt, in_document, in_thread, start
+from dashboards.wizard import Wizard, in_memory, text_again
+from dashboards.work import Job, in_document, in_thread, start
 from leakviz.lodo.table import SourceInspection
 from leakviz.predictions.sources import quoted
 
@@ -45,20 +38,11 @@ ROLES = {
     "model": ("classifier", "What is fitted, anew in each fold. Default: logistic, balanced."),
 }
 MODELS = ("logistic", "logistic-unweighted", "forest", "boosting")
-AGAIN = {
-    "encoding": (
-        "encoding",
-        "How the characters of the text are written as bytes, such as cp1252 or latin-1.",
-    ),
-    "delimiter": ("delimiter", "The one character between two cells."),
-    "sheet": ("sheet", "The name of the sheet that holds the table."),
-}
-
 # Leaving sources out takes a while: threads of their own, so that small files need not wait for it.
 _WORKERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="leakviz-lodo")
 
 
-class OwnTable:
+class OwnTable(Wizard):
     """The wizard for one session's tables.
 
     Parameters
@@ -82,6 +66,9 @@ class OwnTable:
         What went wrong last.
     """
 
+    AGAIN = text_again("the table")
+    SLIMMER = SLIMMER
+
     def __init__(
         self, took: Callable[[Subject], object], *, rise: Callable[[bool], object], n_jobs: int = -1
     ):
@@ -92,56 +79,17 @@ class OwnTable:
         self.title = ""
         self.said: dict[str, str] = {}
         self.model = MODELS[0]
-        self.alerts: list[str] = []
         self.used = ""  # the case that the answers as they are have given
         self._asked: dict[str, tuple[str, tuple]] = {}  # questions that were open: text and options
         self._file: io.BytesIO | None = None
-        self._again: tuple[io.BytesIO, str, dict[str, str], str] | None = None
-        self._job: Job | None = None
-        self._tasks: set[asyncio.Task] = set()
-        self._document = pn.state.curdoc
-        self.upload = Upload(
+        self._open(
             limit=LIMIT,
-            busy=self._busy,
-            took=self.load,
-            refused=self._refused,
-            stopped=self.stop,
-            slimmer=SLIMMER,
-            hint=f"or drop it anywhere on this page: {FORMATS}, up to {megabytes(LIMIT)}, with features, a label and a "
-            "column that says where each row is from. Only this session sees it, and a reload forgets it.",
-            sizing_mode="stretch_width",
-            margin=0,
+            hint=f"{FORMATS}, up to {{limit}}, with features, a label and a column that says where each row is from. Only "
+            "this session sees it, and a reload forgets it.",
         )
-        self.sheet = Sheet(self._heard, sizing_mode="stretch_width", margin=0)
         self._show()
-        if pn.state.curdoc and pn.state.curdoc.session_context:
-            own = weakref.ref(self)
-
-            def gone(context: Any) -> None:
-                left = own()
-                if left is not None:
-                    left.stop()
-
-            pn.state.on_session_destroyed(gone)
 
     # ---- what the user does
-
-    def load(self, file: Any, name: str | None = None) -> None:
-        """Read a file; where it cannot be read, everything stays as it was and `alerts` says why.
-
-        Parameters
-        ----------
-        file : path, bytes or io.BytesIO
-            An `io.BytesIO` is closed when it is not needed any more.
-        name : str, optional
-            What to call it.
-        """
-        if name is None:
-            name = Path(file).name if isinstance(file, (str, os.PathLike)) else "the upload"
-        if busy := self._busy(name):
-            self._refused(busy)
-            return
-        self._start_reading(file, name, {})
 
     def answer(self, role: str, value: str) -> None:
         """Answer a question about the file; an empty text takes an answer back."""
@@ -184,8 +132,7 @@ class OwnTable:
         name : str
             What it is called.
         """
-        if busy := self._busy(name):
-            self._refused(busy)
+        if self._is_busy(name):
             return
         job = self._job = Job(f"Recomputing {name}", name)
 
@@ -194,97 +141,45 @@ class OwnTable:
                 return what(_hearing(job, name))
 
             subject = await in_thread(job, fit, self._show_work, _WORKERS)
-            await in_document(self._document, lambda: self.took(subject))
+            await in_document(self._document, lambda: self.took(subject), job)
 
         start(self._finished(job, work()), self._tasks)
 
     def close(self) -> None:
         """Put the file away; what was computed from it stays on the page."""
         self.stop()
+        self._let_go()
         self._set(None, "", None)
         self.alerts = []
         self._show()
-
-    def stop(self) -> None:
-        """Stop what is being done."""
-        if self._job:
-            self._job.stopped.set()
 
     @property
     def busy(self) -> bool:
         """Whether something is being done."""
         return self._job is not None
 
-    def _heard(self, message: dict[str, str]) -> None:
-        do, value = message.get("do"), message.get("value", "")
-        if do == "answer":
-            self.answer(message.get("role", ""), value)
-        elif do == "retry" and self._again and not self._job and value:
-            file, title, options, role = self._again
-            self._start_reading(file, title, {**options, role: value})
-        elif do in ("use", "close"):
-            {"use": self.use, "close": self.close}[do]()
-
-    def _busy(self, name: str) -> str:
-        if self._job is None:
-            return ""
-        return f"{quoted(name)} was not taken: {quoted(self._job.name)} is still being worked on. Cancel it first, or wait."
-
-    def _refused(self, reason: str) -> None:
-        self.alerts = [reason]
-        self._show()
-
     # ---- work
 
     def _show_work(self, job: Job) -> None:
-        self.upload.work(job.words(), job.done)
+        super()._show_work(job)
         self._rise(True)
 
-    async def _attempted(self, job: Job, work: Coroutine[Any, Any, None]) -> str:
-        try:
-            return await attempt(job, work, slimmer=SLIMMER)
-        finally:
-            self._job = None
-
     async def _finished(self, job: Job, work: Coroutine[Any, Any, None]) -> None:
-        self._finish(await self._attempted(job, work))
+        self._finish(await self._attempt(job, work))
 
-    def _finish(self, wrong: str) -> None:
-        self.alerts = [wrong] if wrong else []
-        with pn.io.hold():
-            self.upload.work()
-            self._show()
-
-    def _start_reading(self, file: Any, name: str, options: dict[str, str]) -> None:
-        if isinstance(file, (bytes, bytearray, memoryview)):
-            file = io.BytesIO(file)
-        elif isinstance(file, (str, os.PathLike)):
-            path = Path(file)
-            if not path.is_file():
-                self._refused(f"there is no file {quoted(path)}. Check the path and the working directory.")
-                return
-            file = io.BytesIO(path.read_bytes())
-        self._job = Job(f"Reading {name}", name)
-        start(self._read(self._job, file, name, options), self._tasks)
-
-    async def _read(self, job: Job, file: io.BytesIO, name: str, options: dict[str, str]) -> None:
+    async def _read(self, job: Job, file: Any, name: str, options: dict[str, str]) -> None:
         async def read() -> None:
-            def work() -> SourceInspection:
-                return leakviz.inspect_sources(
-                    file, name=name, progress=job.progress, max_bytes=LIMIT, **options
+            def work() -> tuple[io.BytesIO, SourceInspection]:
+                held = in_memory(file)
+                return held, leakviz.inspect_sources(
+                    held, name=name, progress=job.progress, max_bytes=LIMIT, **options
                 )  # type: ignore[arg-type]
 
-            self._set(await in_thread(job, work, self._show_work), name, file)
+            held, found = await in_thread(job, work, self._show_work)
+            self._set(found, name, held)
 
-        wrong = await self._attempted(job, read())
-        role = next((r for r in AGAIN if wrong and (f"{r}=" in wrong or r in options)), None)
-        before, self._again = self._again, None
-        if role and not job.stopped.is_set():
-            self._again = (file, name, options, role)
-        elif wrong:
-            file.close()
-        if before and before[0] is not file:
-            before[0].close()
+        wrong = await self._attempt(job, read())
+        self._keep_to_ask(wrong, job, file, name, options)
         self._finish(wrong)
 
     async def _compute(self, job: Job, found: SourceInspection) -> None:
@@ -299,7 +194,7 @@ class OwnTable:
                 self.used = subject.case
                 self.took(subject)
 
-            await in_document(self._document, keep)
+            await in_document(self._document, keep, job)
 
         await self._finished(job, fit())
 
@@ -328,13 +223,9 @@ class OwnTable:
     def page(self) -> dict[str, Any]:
         """Return what is shown below the strip, as plain texts."""
         found = self.found
-        again = None
-        if self._again:
-            label, text = AGAIN[self._again[3]]
-            again = {"role": self._again[3], "label": label, "text": text, "options": []}
         return {
             "alert": [*([found.problem] if found and found.problem else []), *self.alerts],
-            "retry": again,
+            "retry": self._retry(),
             "file": None if found is None else self._seen(found),
             "intro": [],
             "shelf": [],

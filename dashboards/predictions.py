@@ -11,21 +11,12 @@ import asyncio
 import html
 import io
 import json
-import logging
-import os
-import threading
-import weakref
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import panel as pn
-import param
 import xarray as xr
-from panel.custom import JSComponent
 
-from dashboards import purity, theme
+from dashboards import purity
 from dashboards.cards import card, downloads
 from dashboards.figures.purity import TITLE as TITLE_OF_CURVE
 from dashboards.figures.purity import purity_curves
@@ -35,14 +26,14 @@ from dashboards.purity_answers import part
 from dashboards.shelf import OWN, Shelf, Vector
 from dashboards.state import PageState
 from dashboards.stencil import figure_pane
-from dashboards.upload import Upload, megabytes
-from leakviz import BlindTest, InputError, inspect_predictions, rank_predictions
+from dashboards.wizard import Wizard, short, text_again, untaken
+from dashboards.work import READERS, Job, in_document, in_thread, start
+from leakviz import BlindTest, inspect_predictions, rank_predictions
 from leakviz.blind import blind_test_ranked
 from leakviz.predictions import MAX_BYTES, ColumnFacts, Inspection, Question
 from leakviz.predictions.sources import quoted
 
 TITLE = "Your predictions"
-T = TypeVar("T")
 
 FORMATS = "CSV, TSV, Parquet, Feather, JSON lines or Excel"
 VERDICT_SENTENCE = {
@@ -71,126 +62,42 @@ SCALES = {
 }
 MISSING = {"drop": "leave these rows out", "refuse": "do not read the file"}
 
-# What a message of the reader can ask for that needs the file to be read again: (label, help, choices)
-AGAIN: dict[str, tuple[str, str, dict[str, str]]] = {
-    "encoding": (
-        "encoding",
-        "How the characters of the text are written as bytes.",
-        {
-            "cp1252": "Windows, western Europe (cp1252)",
-            "cp1250": "Windows, central Europe (cp1250)",
-            "latin-1": "ISO 8859-1 (latin-1)",
-            "mac_roman": "old Macs (mac_roman)",
-            "utf-16-le": "UTF-16, little endian",
-            "utf-16-be": "UTF-16, big endian",
-            "gb18030": "Chinese (gb18030)",
-            "shift_jis": "Japanese (shift_jis)",
-        },
-    ),
-    "delimiter": ("delimiter", "The one character between two cells.", {}),
-    "sheet": ("sheet", "The name of the sheet that holds the predictions.", {}),
-}
 SEEN_COLUMNS = 40  # a table on the screen has no more
 
-# Few at a time: each needs a processor and the memory of a file. A work item is let go when it is done.
-_READERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="leakviz-read")
-_log = logging.getLogger(__name__)
-
 _HEADING_CSS = ".note { overflow-wrap: anywhere } h1 { overflow-wrap: anywhere } .links { margin-top: 8px } .links a { margin-right: 14px }"
-_CSS = theme.css(
-    """
-:host { display: block; width: 100% }
-.two { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 36px; align-items: start }
-.two[hidden] { display: none }
-[data-slot=alert]:not(:empty), [data-slot=retry]:not(:empty) { margin-bottom: 16px }
-section { margin-bottom: 22px }
-[data-slot=intro] { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.6fr); gap: 22px 36px; align-items: start }
-[data-slot=intro]:empty { display: none }
-[data-slot=intro] .n { padding-left: 24px }
-[data-slot=intro] td:first-child, [data-slot=intro] th:first-child { width: 60% }
-ol { margin: 4px 0 0; padding: 0 0 0 18px; font-size: 14px }
-ol li { padding: 3px 0 }
-ol li::marker { color: $muted }
-code { font-size: 12.5px; overflow-wrap: anywhere }
-[data-slot=intro] .small { margin-top: 8px }
-.alert { color: $alarm; max-width: 900px; margin: 0; overflow-wrap: anywhere }
-.alert + .alert { margin-top: 4px }
-fieldset { border: 0; border-left: 2px solid $hair; margin: 0 0 18px; padding: 0 0 0 14px; min-width: 0 }
-fieldset.open { border-left-color: $accent }
-legend { float: left; width: 100%; padding: 0; margin: 0 0 6px; overflow-wrap: anywhere }
-legend + * { clear: both }
-legend .role, .row label { font-weight: 620 }
-.role::after { content: "." }
-.option { display: flex; gap: 8px; align-items: baseline; padding: 3px 0; font-size: 14px }
-.option label { overflow-wrap: anywhere }
-input[type=radio] { accent-color: $accent; width: 16px; height: 16px; margin: 0; flex: none; position: relative; top: 2px }
-input:focus-visible, summary:focus-visible, h2:focus-visible, .wide:focus-visible { outline: 2px solid $accent; outline-offset: 2px; border-radius: 3px }
-.quiet { font-size: 13px; text-decoration: underline; text-underline-offset: 3px; text-decoration-color: $hair }
-.quiet:hover { color: $ink }
-[data-slot=act] { display: flex; flex-wrap: wrap; gap: 8px 10px; align-items: center; margin: 4px 0 22px }
-[data-slot=act] .small { flex: 1 1 200px }
-.primary { background: $accent; color: $bg; border-radius: 6px; padding: 7px 14px }
-.primary:hover { filter: brightness(1.12) }
-.primary:disabled { background: $soft; color: $muted; cursor: default; filter: none }
-[data-slot=rest] { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 12px 20px; margin-top: 10px }
-.row label { display: block; font-size: 13px }
-.row select { width: 100%; margin: 3px 0 }
-.row .small { font-size: 12.5px }
-dl { display: grid; grid-template-columns: auto minmax(0, 1fr); margin: 6px 0 0; font-size: 13.5px }
-dt, dd { margin: 0; padding: 5px 0; border-bottom: 1px solid $hair }
-dt { color: $muted; padding-right: 24px }
-dd { overflow-wrap: anywhere }
-ul { margin: 10px 0 0; padding: 0; list-style: none; font-size: 13.5px }
-[data-slot=found] li { padding: 3px 0 3px 14px; text-indent: -14px; overflow-wrap: anywhere }
-[data-slot=found] li::before { content: "–"; color: $muted; display: inline-block; width: 14px; text-indent: 0 }
-.tables { display: grid; grid-template-columns: minmax(0, 1fr); gap: 22px; margin-top: 22px }
-.wide { overflow-x: auto; margin-top: 4px }
-table { width: auto; min-width: 100% }
-td, th { padding: 5px 24px 5px 0; font-variant-numeric: tabular-nums; text-align: left }
-thead th { color: $muted; font-weight: 400 }
-.columns th { max-width: 320px }
-.columns th, .columns td { white-space: normal; overflow-wrap: anywhere; vertical-align: baseline }
-.gone { color: $muted; font-style: italic }
-.use { display: inline-block; margin-left: 7px; color: $accent; font-size: 12.5px; font-weight: 620 }
-.shelf li { border-bottom: 1px solid $hair; padding: 6px 0 8px }
-.shelf { margin-top: 4px; border-top: 1px solid $hair }
-.line { display: flex; flex-wrap: wrap; gap: 2px 16px; align-items: baseline; font-size: 14px }
-.line .name { font-weight: 620; overflow-wrap: anywhere }
-.line .grow { flex: 1 1 0 }
-.line .m { font-size: 13px }
-.line a, .line button, summary { font-size: 13px }
-summary { color: $muted; cursor: pointer; width: fit-content; padding: 3px 0 }
-details p { max-width: 900px; margin-top: 4px; overflow-wrap: anywhere }
-.again { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; margin: 0; font-size: 13px }
-.again input { font: inherit; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 6px; padding: 4px 6px }
-.again .small { flex: 1 0 100% }
-@media (max-width: $narrow) { .two, [data-slot=intro] { grid-template-columns: minmax(0, 1fr); gap: 22px } }
-@media (max-width: 420px) { [data-slot=rest] { grid-template-columns: minmax(0, 1fr) } .line .grow { display: none } }
-"""
-)
+_INTRO: list[dict[str, Any]] = [
+    {
+        "heading": "What a file looks like",
+        "table": {
+            "label": "an example of a file",
+            "header": ["risk", "died"],
+            "rows": [["0.031", "no"], ["0.874", "yes"], ["0.112", "no"]],
+        },
+        "notes": [
+            "The names are yours, and other columns do no harm. Out-of-fold or held-out predictions, please: those of the "
+            "training rows look leaky.",
+        ],
+    },
+    {
+        "heading": "What happens with it",
+        "steps": [
+            "Every row is read. A missing value, a third label or a percentage is named with its row, and no number is "
+            "made up for it.",
+            "You answer what the file leaves open: which column, which label is the event, which scale.",
+            "You read a verdict: leaky, not shown, or undetermined, with what it rests on. Then its purity and its "
+            "calibration.",
+        ],
+        "notes": [
+            "No test on predictions and outcomes can see a smooth leak below the ceiling, and an outcome that is nearly "
+            "certain beforehand fires honestly.",
+            "From a terminal: leakviz check preds.csv, or open the app with a file: panel serve app.py --args preds.csv",
+        ],
+    },
+]
 
 
 class PredictionsState(PageState):
     """What a link to this page carries: nothing, since a file stays in its session."""
-
-
-class Sheet(JSComponent):
-    """What is below the strip for the file: questions, what was found, the shelf. Texts only, no HTML."""
-
-    page = param.String(
-        default='{"alert": [], "retry": null, "intro": false, "file": null, "shelf": []}', doc="JSON."
-    )
-
-    _esm = Path(__file__).with_name("predictions.js")
-    _stylesheets: ClassVar[list[str]] = [theme.TEXT_CSS, _CSS]
-
-    def __init__(self, said: Callable[[dict[str, Any]], object], **params: Any):
-        super().__init__(**params)
-        self._said = said
-
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict):
-            self._said({key: str(value) for key, value in data.items()})
 
 
 class Look:
@@ -261,26 +168,7 @@ class Look:
         self.card.visible = False
 
 
-class _Stopped(Exception):
-    """The user does not want the work any more."""
-
-
-class Job:
-    """One piece of work in a thread: what it is, how far it is, whether it is still wanted."""
-
-    def __init__(self, text: str, name: str, *, quiet: bool = False):
-        self.text, self.name, self.quiet = text, name, quiet
-        self.done: float | None = None
-        self.stopped = threading.Event()
-
-    def progress(self, done: int, total: int) -> None:
-        """Note how far it is; raise if it is not wanted any more."""
-        if self.stopped.is_set():
-            raise _Stopped
-        self.done = done / max(total, 1)
-
-
-class PredictionsPage(pn.viewable.Viewer):
+class PredictionsPage(Wizard, pn.viewable.Viewer):
     """The page: the same object in the app, in a notebook cell and in a test.
 
     Parameters
@@ -314,6 +202,9 @@ class PredictionsPage(pn.viewable.Viewer):
     """
 
     subject = "Files stay in this session"
+    AGAIN = text_again("the predictions")
+    ACTS_ON: ClassVar[dict[str, str]] = {"remove": "remove"}
+    SLIMMER = "Keep only the columns for p and y, or save it as Parquet."
 
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         super().__init__(**params)
@@ -321,7 +212,6 @@ class PredictionsPage(pn.viewable.Viewer):
         self.shelf = shelf if shelf is not None else Shelf()
         self.found: Inspection | None = None
         self.said: dict[str, str] = {}
-        self.alerts: list[str] = []
         self.results: dict[str, BlindTest] = {}
         self.used = ""
         self.same = ""  # what was on the shelf with the same content
@@ -331,34 +221,15 @@ class PredictionsPage(pn.viewable.Viewer):
         self._asked: dict[str, Question] = {}
         self._known: dict[str, str] = {}  # the answers that `found` has taken in
         self._behind = False  # `found` does not yet know all of `said`
-        self._again: tuple[Any, str, dict[str, str], str] | None = None
-        self._job: Job | None = None
-        self._tasks: set[asyncio.Task] = set()
         self.heading = markup("", css=_HEADING_CSS)
-        self.upload = Upload(
+        self._open(
             limit=MAX_BYTES,
-            busy=self._busy,
-            took=self.load,
-            refused=self._refused,
-            stopped=self.stop,
-            hint=f"or drop it anywhere on this page: {FORMATS}, up to {megabytes(MAX_BYTES)}. "
-            "Only this session sees it, nothing is written to disk, and a reload forgets it.",
-            sizing_mode="stretch_width",
-            margin=0,
+            hint=f"{FORMATS}, up to {{limit}}. Only this session sees it, nothing is written to disk, and a reload "
+            "forgets it.",
         )
-        self.sheet = Sheet(self._heard, sizing_mode="stretch_width", margin=0)
         self.look = Look()
         self.shelf.param.watch(lambda *_: self._show(), "own")
         self._show()
-        if pn.state.curdoc and pn.state.curdoc.session_context:
-            page = weakref.ref(self)
-
-            def gone(context: Any) -> None:
-                left = page()
-                if left is not None:
-                    left.stop()
-
-            pn.state.on_session_destroyed(gone)
         if self.shelf.file:
             self.load(self.shelf.file)
         self._root = pn.Column(
@@ -376,24 +247,6 @@ class PredictionsPage(pn.viewable.Viewer):
         return self._root
 
     # ---- what the user does
-
-    def load(self, file: Any, name: str | None = None) -> None:
-        """Read a file; where it cannot be read, everything stays as it was and `alerts` says why.
-
-        Parameters
-        ----------
-        file : path, bytes or binary file object
-            An `io.BytesIO` is closed when it is not needed any more.
-        name : str, optional
-            What to call it.
-        """
-        if name is None:
-            name = Path(file).name if isinstance(file, (str, os.PathLike)) else "the upload"
-        if busy := self._busy(name):
-            self._refused(busy)
-            return
-        self._let_go()
-        self._start_reading(file, name, {})
 
     def answer(self, role: str, value: str) -> None:
         """Answer a question about the file, or take the answer back with an empty text."""
@@ -419,7 +272,7 @@ class PredictionsPage(pn.viewable.Viewer):
         waits for the user. Read another way later, it is tested anew and takes its own place on the shelf.
         """
         if self._usable() and not self._job:
-            self._go(self._use, self._begin_use())
+            start(self._use(self._begin_use()), self._tasks)
 
     def close(self) -> None:
         """Put the file away; the shelf keeps what was put there."""
@@ -430,11 +283,6 @@ class PredictionsPage(pn.viewable.Viewer):
         self.alerts = []
         self._show()
 
-    def stop(self) -> None:
-        """Stop what is being done."""
-        if self._job:
-            self._job.stopped.set()
-
     def remove(self, name: str) -> None:
         """Take a vector off the shelf and forget it."""
         if name == self.used:
@@ -444,94 +292,12 @@ class PredictionsPage(pn.viewable.Viewer):
         self.results.pop(name, None)
         self.shelf.remove(name)
 
-    def _heard(self, message: dict[str, str]) -> None:
-        do, value = message.get("do"), message.get("value", "")
-        if do == "answer":
-            self.answer(message.get("role", ""), value)
-        elif do == "use":
-            self.use()
-        elif do == "close":
-            self.close()
-        elif do == "remove":
-            self.remove(message.get("name", ""))
-        elif do == "retry" and self._again and not self._job and value:
-            file, name, options, role = self._again
-            self._start_reading(file, name, {**options, role: value})
-
-    def _busy(self, name: str) -> str:
-        if self._job is None:
-            return ""
-        return f"{quoted(name)} was not taken: {quoted(self._job.name)} is still being read. Cancel it first, or wait."
-
-    def _refused(self, words: str) -> None:
-        self.alerts = [words]
-        self._show()
-
     # ---- work
 
-    def _go(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
-        """Run a coroutine: in the session's event loop, in a notebook's, or to its end where there is none."""
-
-        async def run() -> None:
-            await work(*args)
-
-        if pn.state.curdoc and pn.state.curdoc.session_context:
-            pn.state.execute(run)
-            return
-        try:
-            task = asyncio.get_running_loop().create_task(run())
-        except RuntimeError:
-            asyncio.run(run())
-            return
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _in_thread(self, job: Job, function: Callable[[], T]) -> T:
-        """Run a function in a thread and show how far it is; leave it alone when it is not wanted any more."""
-        if not job.quiet:
-            self._show_work(job)
-        future = asyncio.get_running_loop().run_in_executor(_READERS, function)
-        while not future.done():
-            await asyncio.wait({future}, timeout=0.15)
-            if job.stopped.is_set():
-                future.add_done_callback(lambda f: f.cancelled() or f.exception())
-                raise _Stopped
-            if not future.done():
-                self._show_work(job)
-        return future.result()
-
-    def _show_work(self, job: Job) -> None:
-        waiting = "" if job.done is None else f": {100 * job.done:.0f} %"
-        self.upload.work(f"{job.text}{waiting}", job.done)
-
-    async def _attempt(self, job: Job, work: Coroutine[Any, Any, None]) -> str:
-        """Await a step of the work; return what went wrong, in words."""
-        try:
-            await work
-            return ""
-        except InputError as error:
-            return str(error)
-        except _Stopped:
-            return f"{quoted(job.name)} was not taken: you cancelled it."
-        except MemoryError:
-            return f"{quoted(job.name)} does not fit into this machine's memory. Keep only the columns for p and y."
-        except Exception:
-            _log.exception("a file could not be read")
-            return f"{quoted(job.name)} could not be read, for a reason that this app does not know. Its log has the details."
-        finally:
-            self._job = None
-
     def _finish(self, wrong: str) -> None:
-        self.alerts = [wrong] if wrong else []
-        with pn.io.hold():
-            self.upload.work()
-            self._show()
+        super()._finish(wrong)
         if self._behind and self._job is None:
             self._start_answering()
-
-    def _start_reading(self, file: Any, name: str, options: dict[str, str]) -> None:
-        self._job = Job(f"Reading {name}", name)
-        self._go(self._read, self._job, file, name, options)
 
     def _usable(self) -> bool:
         found = self.found
@@ -539,22 +305,19 @@ class PredictionsPage(pn.viewable.Viewer):
 
     async def _read(self, job: Job, file: Any, name: str, options: dict[str, str]) -> None:
         async def read() -> None:
-            found = await self._in_thread(
+            found = await in_thread(
                 job,
                 lambda: inspect_predictions(file, name=name, progress=job.progress, **options),  # type: ignore[arg-type]
+                self._show_work,
             )
             self._set(found, found)
             if found.questions:
                 self.look.hide()  # they come first; a file that cannot be used leaves the last curve where it is
 
         wrong = await self._attempt(job, read())
-        role = next((r for r in AGAIN if wrong and (f"{r}=" in wrong or r in options)), None)
-        if role and not job.stopped.is_set():
-            self._again = (file, name, options, role)
-        else:
-            self._again = None
-            if isinstance(file, io.BytesIO):
-                file.close()
+        self._keep_to_ask(wrong, job, file, name, options)
+        if self._again is None and isinstance(file, io.BytesIO):
+            file.close()
         if not wrong and self._usable():
             await self._use(self._begin_use())
         else:
@@ -565,11 +328,13 @@ class PredictionsPage(pn.viewable.Viewer):
         base = self._unread
         if base is not None:
             self._job = Job(f"Looking at {base.n:,} rows of {base.name}", base.name, quiet=True)
-            self._go(self._answer, self._job, base, dict(self.said))
+            start(self._answer(self._job, base, dict(self.said)), self._tasks)
 
     async def _answer(self, job: Job, base: Inspection, said: dict[str, str]) -> None:
         async def answer() -> None:
-            found = await self._in_thread(job, lambda: base.answer(**{r: said.get(r) for r in ROLES}))
+            found = await in_thread(
+                job, lambda: base.answer(**{r: said.get(r) for r in ROLES}), self._show_work
+            )
             if self._unread is base:
                 self._set(base, found)
                 self._known = said
@@ -592,11 +357,10 @@ class PredictionsPage(pn.viewable.Viewer):
         job, found = begun
         held = self._held
         others = {v.name: v.title for v in self.shelf.own if v.name != held}
-        told = threading.Event()
         made: list[Vector] = []
 
         async def use() -> None:
-            vector, result, answers = await self._in_thread(job, lambda: judge(found, others))
+            vector, result, answers = await in_thread(job, lambda: judge(found, others), self._show_work)
             self.results[vector.name] = result
 
             def tell() -> None:
@@ -605,11 +369,8 @@ class PredictionsPage(pn.viewable.Viewer):
                     self.look.show(vector, result, answers)
                     self._show()
                     self.upload.work()
-                told.set()
 
-            self._in_document(tell)
-            while not (told.is_set() or job.stopped.is_set()):
-                await asyncio.sleep(0.01)
+            await in_document(self._document, tell, job)
             self._held = vector.name
             self._replaced = (self._replaced | {held}) - {vector.name}
             made.append(vector)
@@ -617,20 +378,12 @@ class PredictionsPage(pn.viewable.Viewer):
         self._finish(await self._attempt(job, use()))
         # The verdict first, and the next file may come: other pages take their time with a new vector.
         for vector in made:
-            await asyncio.get_running_loop().run_in_executor(_READERS, part, vector, self.shelf.get)
+            await asyncio.get_running_loop().run_in_executor(READERS, part, vector, self.shelf.get)
             if vector.name not in self._replaced:
                 with pn.io.hold():
                     self.shelf.add(vector, instead_of=held)
             if held != vector.name:
                 self.results.pop(held, None)
-
-    def _in_document(self, change: Callable[[], None]) -> None:
-        """Call a function that changes Bokeh's models: in a session, when it is the document's turn."""
-        document = pn.state.curdoc
-        if document and document.session_context:
-            document.add_next_tick_callback(change)
-        else:
-            change()
 
     def _set(self, unread: Inspection | None, found: Inspection | None) -> None:
         if unread is not self._unread:
@@ -640,12 +393,6 @@ class PredictionsPage(pn.viewable.Viewer):
         self.used = self.same = ""
         if found is not None:
             self._asked.update({question.role: question for question in found.questions})
-
-    def _let_go(self) -> None:
-        """Forget a file that was kept to be read again."""
-        if self._again and isinstance(self._again[0], io.BytesIO):
-            self._again[0].close()
-        self._again = None
 
     # ---- what is seen
 
@@ -667,7 +414,7 @@ class PredictionsPage(pn.viewable.Viewer):
                 "A file needs two columns: the predicted risk p and the outcome y. It is read to its last row, and "
                 "nothing is guessed: what the file does not settle, you are asked.",
             )
-        name = html.escape(_short(found.name))
+        name = html.escape(short(found.name))
         if self.used:
             result = self.results[self.used]
             links = " ".join(
@@ -682,7 +429,7 @@ class PredictionsPage(pn.viewable.Viewer):
             many = len(found.questions)
             asked = f"<b>{many}</b> open {'question' if many == 1 else 'questions'}"
             return f"{name} has {rows} and {asked}.", "Answer in any order; an answer can be taken back."
-        p, y = (html.escape(_short(str(found.answers[role]), 30)) for role in ("p", "y"))
+        p, y = (html.escape(short(str(found.answers[role]), 30)) for role in ("p", "y"))
         return (
             f"{name} can be used: {rows}, the risk is <b>{p}</b>, the outcome <b>{y}</b>.",
             "Check below how it was read; everything can be changed.",
@@ -692,16 +439,11 @@ class PredictionsPage(pn.viewable.Viewer):
         """Return what the page shows below the strip, as plain texts."""
         found = self.found
         alerts = [*([found.problem] if found and found.problem else []), *self.alerts]
-        again = None
-        if self._again:
-            role = self._again[3]
-            label, words, choices = AGAIN[role]
-            again = {"role": role, "label": label, "text": words, "options": list(choices.items())}
         return {
             "alert": alerts,
-            "retry": again,
+            "retry": self._retry(),
             "file": None if found is None else self._file(found),
-            "intro": found is None and not self.shelf.own,
+            "intro": _INTRO if found is None and not self.shelf.own else [],
             "shelf": [self._on_shelf(vector) for vector in reversed(self.shelf.own)],
         }
 
@@ -715,9 +457,10 @@ class PredictionsPage(pn.viewable.Viewer):
             "title": vector.title,
             "size": size,
             "verdict": result.verdict if result else "",
-            "explain": result.explain() if result else "",
+            "explain": [result.explain()] if result else [],
             "source": vector.source,
             "links": [[words, href.format(vector.name)] for words, href in LINKS],
+            "acts": [["remove", "remove"]],
         }
 
     def _file(self, found: Inspection) -> dict[str, Any]:
@@ -734,9 +477,9 @@ class PredictionsPage(pn.viewable.Viewer):
         fields = [self._field(found, role) for role in ROLES]
         shown = [field for field in fields if field is not None]
         return {
-            "name": found.name,
             "ready": not many and not found.problem and not self.used,
             "used": bool(self.used),
+            "verb": "" if self.used else "Use these predictions",
             "words": words,
             "questions": [field for field in shown if field["role"] in self._asked],
             "rest": [field for field in shown if field["role"] not in self._asked],
@@ -749,7 +492,7 @@ class PredictionsPage(pn.viewable.Viewer):
                     else []
                 ),
             ],
-            "table": _table(found),
+            **_table(found),
         }
 
     def _field(self, found: Inspection, role: str) -> dict[str, Any] | None:
@@ -794,7 +537,7 @@ def judge(found: Inspection, others: dict[str, str]) -> tuple[Vector, BlindTest,
     name = OWN + read.content_hash[:12]
     vector = Vector(
         name=name,
-        title=_untaken(_short(read.name, 60), {title for other, title in others.items() if other != name}),
+        title=untaken(short(read.name, 60), {title for other, title in others.items() if other != name}),
         source=f"your file {quoted(read.name)}: {columns}; SHA-256 of the numbers {read.content_hash[:12]}",
         p=read.p,
         y=read.y,
@@ -802,30 +545,6 @@ def judge(found: Inspection, others: dict[str, str]) -> tuple[Vector, BlindTest,
         folds=read.folds,
     )
     return vector, blind_test_ranked(ranked), purity.curves_at_start(vector)
-
-
-def _untaken(title: str, taken: set[str]) -> str:
-    """Number a title that is taken.
-
-    Examples
-    --------
-    >>> _untaken("preds.csv", {"preds.csv", "preds.csv (2)"})
-    'preds.csv (3)'
-    """
-    numbered = (f"{title} ({count})" for count in range(2, len(taken) + 2))
-    return next((t for t in (title, *numbered) if t not in taken), title)
-
-
-def _short(text: str, most: int = 48) -> str:
-    """Cut a text that is too long for a sentence.
-
-    Examples
-    --------
-    >>> _short("predictions of the second model.csv", 20)
-    'predictions o…el.csv'
-    """
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 7]}…{flat[-6:]}"
 
 
 def _facts_of(column: ColumnFacts) -> str:
@@ -842,14 +561,14 @@ def _choices(found: Inspection, role: str) -> list[list[str]]:
         others = {name for r, name in chosen.items() if r != role}
         facts = {column.name: column for column in found.columns}
         return [
-            [name, f"{_short(name, 40)}: {_short(_facts_of(facts[name]), 60)}"]
+            [name, f"{short(name, 40)}: {short(_facts_of(facts[name]), 60)}"]
             for name in found.candidates[role]
             if name and name not in others
         ]
     used = [column for column in found.columns if column.name in chosen.values()]
     if role == "positive":
         labels = next((c.labels for c in used if c.name == chosen["y"]), ())
-        return [[text, f"{_short(text, 60)} ({count:,} rows)"] for text, count in labels[:2]]
+        return [[text, f"{short(text, 60)} ({count:,} rows)"] for text, count in labels[:2]]
     if role == "scale":
         return [[value, words] for value, words in SCALES.items()] if chosen["p"] else []
     return [[value, words] for value, words in MISSING.items()] if any(c.missing for c in used) else []
@@ -880,12 +599,16 @@ def _table(found: Inspection) -> dict[str, Any]:
     places = [i for i, c in enumerate(found.columns) if i < SEEN_COLUMNS or c.name in use]
     left = len(found.columns) - len(places)
     columns = [found.columns[i] for i in places]
-    names = [_short(c.name, 60) or f"column {c.position + 1}" for c in columns]
+    names = [short(c.name, 60) or f"column {c.position + 1}" for c in columns]
     used = [use.get(c.name, "") for c in columns]
     return {
-        "header": [list(pair) for pair in zip(names, used, strict=True)],
-        "rows": [[_short(row[i], 40) if i < len(row) else "" for i in places] for row in found.preview],
-        "columns": [[n, _facts_of(c), u] for n, c, u in zip(names, columns, used, strict=True)],
-        "more": f"{left:,} more columns are not shown." if left else "",
-        "n": found.n,
+        "things": {
+            "heading": "Columns",
+            "rows": [[n, _facts_of(c), u] for n, c, u in zip(names, columns, used, strict=True)],
+            "more": f"{left:,} more columns are not shown." if left else "",
+        },
+        "preview": {
+            "header": [list(pair) for pair in zip(names, used, strict=True)],
+            "rows": [[short(row[i], 40) if i < len(row) else "" for i in places] for row in found.preview],
+        },
     }

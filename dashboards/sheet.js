@@ -23,7 +23,8 @@ export function render({model, view, el}) {
   const found = slot("found")
   const things = slot("things")
   const two = make("div", {class: "two"}, make("div", {}, questions, act, heading, rest), make("div", {}, found, things))
-  el.replaceChildren(alert, retry, shelf, intro, two)
+  const preview = slot("preview")
+  el.replaceChildren(alert, retry, shelf, intro, two, preview)
 
   const button = (key, words, message, attrs = {}) => {
     const node = make("button", {type: "button", "data-key": key, ...attrs}, words)
@@ -89,8 +90,10 @@ export function render({model, view, el}) {
     return node
   }
 
-  const draw_intro = (blocks) => blocks.map(({heading, steps, code, notes, button: press}) =>
+  const cells = (tag, texts) => make("tr", {}, ...texts.map((text) => make(tag, {scope: tag === "th" && "col"}, text)))
+  const draw_intro = (blocks) => blocks.map(({heading, table, steps, code, notes, button: press}) =>
     make("div", {class: "block"}, make("h2", {}, heading),
+      table ? make("table", {"aria-label": table.label}, make("thead", {}, cells("th", table.header)), make("tbody", {}, ...table.rows.map((row) => cells("td", row)))) : null,
       steps ? make("ol", {}, ...steps.map((words) => make("li", {}, words))) : null,
       code ? make("pre", {tabindex: "0", "aria-label": heading}, make("code", {}, code)) : null,
       ...(notes ?? []).map((words) => make("p", {class: "small"}, words)),
@@ -102,12 +105,21 @@ export function render({model, view, el}) {
     decided.length ? make("ul", {"aria-label": "what was decided"}, ...decided.map((words) => make("li", {}, words))) : null,
   ]
 
+  const use_of = (use) => use ? make("span", {class: "use"}, `used as ${use}`) : null
+  const wide = (label, table) => make("div", {class: "wide", role: "region", tabindex: "0", "aria-label": label}, table)
+
   const draw_things = ({heading, rows, more}) => [
     make("h2", {}, heading),
-    make("div", {class: "wide", role: "region", tabindex: "0", "aria-label": heading},
-      make("table", {class: "things"}, make("tbody", {}, ...rows.map(([name, facts, use]) =>
-        make("tr", {}, make("th", {scope: "row"}, name, use ? make("span", {class: "use"}, `used as ${use}`) : null), make("td", {class: "m"}, facts)))))),
+    wide(heading, make("table", {class: "things"}, make("tbody", {}, ...rows.map(([name, facts, use]) =>
+      make("tr", {}, make("th", {scope: "row"}, name, use_of(use)), make("td", {class: "m"}, facts)))))),
     more ? make("p", {class: "small"}, more) : null,
+  ]
+
+  const draw_preview = ({header, rows}) => [
+    make("h2", {}, "First rows"),
+    wide("first rows", make("table", {},
+      make("thead", {}, make("tr", {}, ...header.map(([name, use]) => make("th", {scope: "col"}, name, use_of(use))))),
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {class: cell === "" && "gone"}, cell === "" ? "missing" : cell))))))),
   ]
 
   const draw_shelf = (entries) => make("section", {"aria-label": "your shelf"},
@@ -133,6 +145,7 @@ export function render({model, view, el}) {
     })
   }
 
+  let used = false
   const update = () => {
     const page = JSON.parse(data.page)
     const {file} = page
@@ -143,14 +156,19 @@ export function render({model, view, el}) {
     fields(questions, file?.questions ?? [], question)
     fields(rest, file?.rest ?? [], menu)
     heading.hidden = !file?.rest.length
+    heading.textContent = file?.questions.length ? "How the rest is read" : "How it is read"
     fill(act, file ? {ready: file.ready, verb: file.verb, words: file.words} : null, ({ready, verb, words}) => [
-      button("use", verb, {do: "use"}, {class: "primary", disabled: !ready}),
+      verb ? button("use", verb, {do: "use"}, {class: "primary", disabled: !ready}) : null,
       button("close", "Put the file away", {do: "close"}, {class: "framed"}),
       make("p", {class: "small", role: "status"}, words),
     ])
     fill(found, file ? {facts: file.facts, decided: file.decided} : null, draw_found)
     fill(things, file?.things, draw_things)
+    fill(preview, file?.preview, draw_preview)
     fill(shelf, page.shelf.length ? page.shelf : null, draw_shelf)
+    const now = file?.used ?? false
+    if (now && !used) globalThis.scrollTo?.({top: 0}) // where the answer stands
+    used = now
   }
   data.properties.page.change.connect(update)
   update()

@@ -64,7 +64,12 @@ dd { overflow-wrap: anywhere }
 ul { margin: 10px 0 0; padding: 0; list-style: none; font-size: 13.5px }
 [data-slot=found] li { padding: 3px 0 3px 14px; text-indent: -14px; overflow-wrap: anywhere }
 [data-slot=found] li::before { content: "–"; color: $muted; display: inline-block; width: 14px; text-indent: 0 }
-[data-slot=things]:not(:empty) { margin: 22px 0 0 }
+[data-slot=things]:not(:empty), [data-slot=preview]:not(:empty) { margin: 22px 0 0 }
+.block table { width: auto; min-width: 60% }
+.block td, .block th, [data-slot=preview] td, [data-slot=preview] th { padding: 5px 24px 5px 0; font-variant-numeric: tabular-nums; text-align: left }
+[data-slot=preview] table { width: auto; min-width: 100% }
+thead th { color: $muted; font-weight: 400 }
+.gone { color: $muted; font-style: italic }
 .wide { overflow-x: auto; margin-top: 4px }
 .things { width: auto; min-width: 100% }
 .things td, .things th { padding: 5px 24px 5px 0; font-variant-numeric: tabular-nums; text-align: left; white-space: normal; overflow-wrap: anywhere; vertical-align: baseline }
@@ -98,10 +103,12 @@ class Sheet(JSComponent):
 
         ``alert`` : list of str
         ``retry`` : None, or role, label, text and options of something to read the file again with.
-        ``intro`` : blocks of heading, steps, code, notes and button (do, words), what is left out is not shown.
-        ``file`` : None, or ``ready``, ``verb`` (what the button says), ``words``, ``questions`` and
+        ``intro`` : blocks of heading, table (label, header, rows), steps, code, notes and button (do, words), what is left
+        out is not shown.
+        ``file`` : None, or ``ready``, ``verb`` (what the button says; none without), ``words``, ``questions`` and
         ``rest`` (fields: role, label, text, options, value, said), ``facts`` (pairs), ``decided``
-        (sentences) and ``things`` (heading, rows of name, facts and use, more).
+        (sentences), ``things`` (heading, rows of name, facts and use, more), and where there is one
+        ``preview`` (header of name and use, rows) and ``used``: the answer has just come, above.
         ``shelf`` : per entry name, title, verdict, size, explain (paragraphs), source, links (words,
         address) and acts (do, words).
     """

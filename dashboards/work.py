@@ -114,7 +114,7 @@ async def in_thread(
     return future.result()
 
 
-async def in_document(document: Any, change: Callable[[], object]) -> None:
+async def in_document(document: Any, change: Callable[[], object], job: Job | None = None) -> None:
     """Make new panes or figures when it is the document's turn: only then do they find what the server serves.
 
     Parameters
@@ -122,6 +122,13 @@ async def in_document(document: Any, change: Callable[[], object]) -> None:
     document : bokeh.document.Document or None
         The session's, as `panel.state.curdoc` says it when the page is made.
     change : callable
+    job : Job, optional
+        What it belongs to.
+
+    Raises
+    ------
+    Stopped
+        If the job is not wanted any more: a session that has gone has no turn.
     """
     if document is None or not document.session_context:
         change()
@@ -131,12 +138,17 @@ async def in_document(document: Any, change: Callable[[], object]) -> None:
     def turn() -> None:
         try:
             change()
-            done.set_result(None)
         except Exception as error:
             done.set_exception(error)
+        else:
+            done.set_result(None)
 
     document.add_next_tick_callback(turn)
-    await done
+    while not done.done():
+        await asyncio.wait({done}, timeout=EVERY)
+        if job is not None and job.stopped.is_set() and not done.done():
+            raise Stopped
+    done.result()
 
 
 async def attempt(job: Job, work: Coroutine[Any, Any, None], *, slimmer: str) -> str:

@@ -110,7 +110,7 @@ def test_verdict_is_the_cores(frame):
     expected = blind_test(frame["p"], frame["y"])
     assert page.results[vector.name] == expected
     assert expected.verdict in page.heading.object
-    assert seen(page)["shelf"][0]["explain"] == expected.explain()
+    assert seen(page)["shelf"][0]["explain"] == [expected.explain()]
 
 
 def test_a_leaky_vector_is_called_leaky_with_the_reason_and_the_scope(frame):
@@ -330,7 +330,7 @@ def test_names_from_files_are_text():
     page.use()
     assert "<img" not in page.heading.object
     assert "&lt;img" in page.heading.object
-    assert seen(page)["file"]["table"]["rows"][0][1] == HTML
+    assert seen(page)["file"]["preview"]["rows"][0][1] == HTML
     assert "innerHTML" not in page.sheet._esm.read_text()
     assert page.shelf.own[0].title == f"{HTML}.csv"
 
@@ -395,7 +395,7 @@ def test_reading_goes_on_beside_other_work_and_can_be_cancelled(frame):
             await asyncio.sleep(0.01)
         page.load(io.BytesIO(data), "large.csv")
         page.upload._handle_msg({"do": "start", "id": "2", "name": "b.csv", "size": 12})
-        assert "'large.csv' is still being read" in page.alerts[0]
+        assert "'large.csv' is still being worked on" in page.alerts[0]
         page.upload._handle_msg({"do": "cancel"})
         while page._job:
             await asyncio.sleep(0.01)
