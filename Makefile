@@ -25,16 +25,16 @@ test: $(EXTRAS_STAMP) chromium
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder # one server for all browser tests
 
-# One environment at a time: another PYTHON makes it anew.
+# One environment at a time: another PYTHON makes it anew. Python compiles what it imports; the rest is not worth the minute.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("leakviz needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[figures,excel,test]'
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --editable '.[figures,excel,test]'
 	touch $@
 
 $(EXTRAS_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(if $(findstring battery,$(EXTRAS)),'$(TORCH)')
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(if $(findstring battery,$(EXTRAS)),'$(TORCH)')
 	touch $@
 
 # Browser tests need a Chromium; Debian's is installed where there is none.
