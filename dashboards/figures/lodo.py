@@ -26,6 +26,7 @@ FIGURES = {
     "left-out": "Pairs of sources, each left out",
     "composition": "What the sources consist of",
     "retention": "Coefficient against retention",
+    "ablation": "What the score is without the shortcuts",
     "explanation": "What leads one row’s score",
 }
 ROW = 22  # px of a row of names
@@ -113,10 +114,7 @@ def gap_picture(rows: pd.DataFrame, *, metric: str, most: int = 40) -> Picture:
 
     def points(x: Any, **more: Any) -> pd.DataFrame:
         held = np.isfinite(x)
-        told = pd.DataFrame(
-            {"x": x, "y": y, "mark": marks, "name": rows["source"].where(~pooled, rows["name"])}
-        )
-        told["what"] = rows["metric"]
+        told = pd.DataFrame({"x": x, "y": y, "mark": marks, "name": rows["name"], "what": rows["metric"]})
         return told.assign(**more)[held].reset_index(drop=True)
 
     both = np.isfinite(base) & np.isfinite(left_out)
@@ -149,8 +147,56 @@ def gap_picture(rows: pd.DataFrame, *, metric: str, most: int = 40) -> Picture:
         xticks=tuple((float(t), f"{t:.1f}") for t in ticks if t <= 1.0 + 1e-9),
         yticks=tuple(zip(y.tolist(), names, strict=True)),
         height=int(ROW * (2.35 - float(y.min()))) + 44,
-        xlabel=metric,
+        xlabel=f"{metric} (circle, diamond); recall or specificity (square)" if one_label.any() else metric,
         beside=((1.0, heads), *zip(y.tolist(), says, strict=True)),
+    )
+
+
+def ablation_picture(rows: pd.DataFrame) -> Picture:
+    """Lay out the AUROC against the number of features that are taken away.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        As `dashboards.lodo_answers.ablation_rows` returns them.
+    """
+    removed = rows["removed"].to_numpy(float)
+    layers: dict[str, pd.DataFrame] = {}
+    seen = []
+    for name, shift in (("random", 0.0), ("cv", -0.09), ("lodo", 0.09)):
+        value, low, high = (
+            rows.get(f"{name}{end}", pd.Series(np.nan, index=rows.index)).to_numpy(float)
+            for end in ("", "_low", "_high")
+        )
+        x, held = removed + shift, np.isfinite(value)
+        both, bar = held[1:] & held[:-1], np.isfinite(low) & np.isfinite(high)
+        layers[f"{name}_line"] = pd.DataFrame(
+            {"x0": x[:-1][both], "y0": value[:-1][both], "x1": x[1:][both], "y1": value[1:][both]}
+        )
+        layers[f"{name}_bar"] = pd.DataFrame({"x0": x[bar], "y0": low[bar], "x1": x[bar], "y1": high[bar]})
+        seen += [value, low, high]
+        if name != "random":
+            points = pd.DataFrame({"x": x, "y": value, "mark": "circle"})
+            points["name"] = [f"{k:,} taken away" for k in rows["removed"]]
+            points["what"] = "AUROC"
+            layers[name] = points[held].reset_index(drop=True)
+    numbers = np.concatenate(seen)
+    bottom = max(0.0, math.floor(20 * float(np.nanmin(numbers))) / 20)
+    top = min(1.0, math.ceil(20 * float(np.nanmax(numbers)) - 1e-9) / 20)
+    step = _step(max(top - bottom, 0.05))
+    ticks = np.arange(math.ceil(bottom / step - 1e-9), math.floor(top / step + 1e-9) + 1) * step
+    last = float(removed.max())
+    pace = max(1.0, _step(max(last, 1.0)))
+    layers["half"] = pd.DataFrame({"x0": [-99.0], "y0": [0.5], "x1": [1e9], "y1": [0.5]})
+    return Picture(
+        layers,
+        xlim=(-0.6, last + 0.6),
+        ylim=(bottom - 0.03 * (top - bottom), top + 0.03 * (top - bottom)),
+        xticks=tuple((float(k), f"{k:.0f}") for k in np.arange(0.0, last + 0.5, pace)),
+        yticks=tuple((float(t), f"{t:.2f}") for t in np.round(ticks, 10)),
+        height=360,
+        xlabel="features taken away, lowest retention first",
+        ylabel="AUROC, pooled",
     )
 
 
@@ -190,8 +236,8 @@ def matrix_picture(
             "top": k - 1 - i + 0.5,
             "color": [_COLORS[v] for v in level],
             "auc": value,
-            "positives": rows["positive_source"].to_numpy(str)[held],
-            "negatives": rows["negative_source"].to_numpy(str)[held],
+            "positives": [names[s] for s in rows["positive_source"].to_numpy(str)[held]],
+            "negatives": [names[s] for s in rows["negative_source"].to_numpy(str)[held]],
             "pairs": rows["pairs"].to_numpy(float)[held],
         }
     )
@@ -314,7 +360,7 @@ def explanation_picture(rows: pd.DataFrame, *, k: int) -> Picture:
         )
 
     changes = np.select([rows["place_after"] > k, rows["place_before"] > k], [" ▼ out", " ▲ in"], "")
-    names = [f"{_short(f)}{c}" for f, c in zip(rows["feature"], changes, strict=True)]
+    names = [f"{name}{c}" for name, c in zip(rows["name"], changes, strict=True)]
     numbers = np.r_[before, after, 0.0]
     room = 0.06 * float(np.ptp(numbers) or 1.0)
     low, high = float(numbers.min()) - room, float(numbers.max()) + room
@@ -390,9 +436,14 @@ def draw(
         texts = pd.DataFrame([{"x": edge, "y": y, "text": t} for y, t in picture.beside if t])
         layers += _labels(texts, backend, None, align="left")
         picture = replace(picture, xlim=(low, high + 0.25 * (high - low)))
-    if backend == "matplotlib" and name in ("gap", "composition", "explanation"):  # room for the legend
+    if backend == "matplotlib" and name in (
+        "gap",
+        "ablation",
+        "composition",
+        "explanation",
+    ):  # room for the legend
         picture = replace(picture, ylim=(picture.ylim[0], picture.ylim[1] + 2.5))
-    grid = {"gap": "x", "retention": "y", "explanation": "x"}.get(name, "")
+    grid = {"gap": "x", "ablation": "y", "retention": "y", "explanation": "x"}.get(name, "")
     return frame(
         hv.Overlay(layers),
         backend,
@@ -633,6 +684,21 @@ def _draw_gap(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
     yield _marked(of["lodo"], backend, hook("lodo"), color=left_out, filled=True, label="source left out")
 
 
+def _draw_ablation(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
+    of, hook = p.layers, hooks.get
+    first, left_out = theme.PROTOCOL_COLOR["baseline"], theme.PROTOCOL_COLOR["lodo"]
+    yield _segments(of["half"], backend, hook("half"), color=first, width=1.2, dash="dotted")
+    yield _segments(of["random_bar"], backend, hook("random_bar"), color=first, width=4, alpha=0.3)
+    yield _segments(of["random_line"], backend, hook("random_line"), color=first, width=1, dash="dotted")
+    for name, color, filled, label in (
+        ("cv", first, False, "cross-validation"),
+        ("lodo", left_out, True, "source left out"),
+    ):
+        yield _segments(of[f"{name}_line"], backend, hook(f"{name}_line"), color=color, width=1.3, alpha=0.6)
+        yield _segments(of[f"{name}_bar"], backend, hook(f"{name}_bar"), color=color, width=1.3)
+        yield _marked(of[name], backend, hook(name), color=color, filled=filled, label=label, size=7)
+
+
 def _draw_matrix(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
     cells = p.layers["cells"]
     sides, more = ["left", "bottom", "right", "top"], ["color", "auc", "positives", "negatives", "pairs"]
@@ -783,19 +849,17 @@ _DRAW: dict[str, Callable[[Picture, Any, Any, str], Any]] = {
     "left-out": _draw_matrix,
     "composition": _draw_composition,
     "retention": _draw_retention,
+    "ablation": _draw_ablation,
     "explanation": _draw_explanation,
 }
-LAYERS = {
+LAYERS: dict[str, tuple[str, ...]] = {
     "gap": (
-        "half",
-        "rule",
-        "link",
-        "baseline_bar",
-        "lodo_bar",
-        "rows_bar",
-        "source_bar",
-        "baseline",
-        "lodo",
+        *("half", "rule", "link", "baseline_bar", "lodo_bar", "rows_bar", "source_bar"),
+        *("baseline", "lodo"),
+    ),
+    "ablation": (
+        *("half", "random_bar", "random_line", "cv_line", "cv_bar", "lodo_line", "lodo_bar"),
+        *("cv", "lodo"),
     ),
     "known": ("cells", "own", "on_light", "on_dark"),
     "left-out": ("cells", "own", "on_light", "on_dark"),

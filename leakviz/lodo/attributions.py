@@ -24,7 +24,8 @@ def weighted_attributions(X: Any, result: xr.Dataset, *, k: int = 10) -> xr.Data
     result : xarray.Dataset
         As `retention` returns it.
     k : int, default 10
-        How many leading features, by size, are compared; at most d.
+        How many leading features, by size, are compared: fewer than the features that have a coefficient,
+        for otherwise the top k are all of them, before and after.
 
     Returns
     -------
@@ -39,7 +40,8 @@ def weighted_attributions(X: Any, result: xr.Dataset, *, k: int = 10) -> xr.Data
         ``weighted_attribution`` : (row, feature)
             attribution * weight.
         ``jaccard`` : (row)
-            Features in both top k, over features in either.
+            Features in both top k, over features in either; nan where `k` is too large, and the attribute
+            ``undefined`` says so ("" otherwise).
         ``order_changed`` : (row)
             The top k are not the same in the same order.
         ``null_jaccard`` : (draw)
@@ -88,13 +90,25 @@ def weighted_attributions(X: Any, result: xr.Dataset, *, k: int = 10) -> xr.Data
     dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix, dtype=np.float64)
     given = result["coefficient"].values * (dense - result["centre"].values) / result["scale"].values
     weight = retention_weight(result["retention"].values)
+    scored = int(np.count_nonzero(result["coefficient"].values))
+    why = ""
+    if k >= scored:
+        why = (
+            f"{scored} feature{'s have' if scored != 1 else ' has'} a coefficient, so the top {k} are all of them, "
+            "before and after; compare fewer"
+        )
     k = min(k, dense.shape[1])
     before, after = _leading(given, k), _leading(given * weight, k)
     own = _jaccard(before, after, dense.shape[1])
-    null = [
-        float(_jaccard(before, _leading(given * retention_weight(draw), k), dense.shape[1]).mean())
-        for draw in result["null_retention"].transpose("draw", "feature").values
-    ]
+    null = np.array(
+        [
+            _jaccard(before, _leading(given * retention_weight(draw), k), dense.shape[1]).mean()
+            for draw in result["null_retention"].transpose("draw", "feature").values
+        ],
+        dtype=np.float64,
+    )
+    if why:
+        own, null = np.full(own.shape, np.nan), np.full(null.shape, np.nan)
     changed = (before != after).any(axis=1)
     leaves, enters = _moves(before, after, dense.shape[1])
     return xr.Dataset(
@@ -104,7 +118,7 @@ def weighted_attributions(X: Any, result: xr.Dataset, *, k: int = 10) -> xr.Data
             "weighted_attribution": (("row", "feature"), given * weight),
             "jaccard": ("row", own),
             "order_changed": ("row", changed),
-            "null_jaccard": ("draw", np.array(null, dtype=np.float64)),
+            "null_jaccard": ("draw", null),
             "mean_jaccard": ((), float(own.mean())),
             "changed_share": ((), float(changed.mean())),
             "demoted_retention": ((), _mean_weight(weight, leaves)),
@@ -112,7 +126,7 @@ def weighted_attributions(X: Any, result: xr.Dataset, *, k: int = 10) -> xr.Data
             "intercept": ((), float(result["intercept"])),
         },
         {"feature": result["feature"].values},
-        {"k": k},
+        {"k": k, "undefined": why},
     )
 
 

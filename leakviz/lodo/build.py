@@ -29,9 +29,15 @@ from leakviz.paths import data_dir
 
 SEEDS = tuple(range(10))
 CONTROLS = 20
-FEWER_SEEDS = (0,)
-FEWER_CONTROLS = 2
+FEWER_SEEDS = tuple(range(5))
+FEWER_CONTROLS = 10
 """For models that take a hundred times as long to fit."""
+
+
+_NOT_RUN = (
+    "The two controls cannot be run here: the features behind these scores do not ship. The script that the scores are "
+    "from reports a gap of 0.000 \N{PLUS-MINUS SIGN} 0.002 with sources shuffled within class, and none with noise features."
+)
 
 
 def build(names: Sequence[str] = (), *, folder: Path | None = None, progress: bool = False) -> list[Path]:
@@ -128,7 +134,7 @@ def _signed(result: xr.Dataset, case: str, model: str) -> xr.Dataset:
         created_by=f"leakviz {version('leakviz')} with scikit-learn {version('scikit-learn')}",
         source_hash=source_hash(case, model),
         **(
-            {"model": f"logistic regression on {model} features, scores as they came"}
+            {"model": f"logistic regression on {model} features, scores as they came", "controls": _NOT_RUN}
             if model in GIVEN
             else {}
         ),

@@ -1,13 +1,15 @@
 """``leakviz lodo``: leave-one-dataset-out for a table that somebody brings.
 
 Exit status: 0 done, whatever the gap is; 3 unusable input; 4 an error inside leakviz; 130 stopped with Ctrl-C.
-Nothing is written unless everything is done, and a file is written whole or not at all.
+Nothing is written unless everything is done, and files are written whole or not at all.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,24 +21,38 @@ import xarray as xr
 from tqdm import tqdm
 
 from leakviz.errors import InputError
+from leakviz.lodo.ablation import ablate_shortcuts
 from leakviz.lodo.cases import check_target, result_path, save_lodo
-from leakviz.lodo.fits import MODELS
+from leakviz.lodo.fits import MODELS, class_weight_of
 from leakviz.lodo.protocol import lodo
 from leakviz.lodo.retention import retention
 from leakviz.lodo.table import SourceTable, read_sources
-from leakviz.lodo.words import explain_lodo, source_table, summarise_lodo
-from leakviz.predictions.sources import MAX_BYTES
+from leakviz.lodo.words import (
+    explain_ablation,
+    explain_lodo,
+    retention_sentence,
+    source_table,
+    summarise_lodo,
+)
+from leakviz.predictions.sources import MAX_BYTES, quoted
 
 STOPPED = 130
 _LARGE = 20_000_000  # bytes from which reading shows its progress
 _MOST_FEATURES = 20  # that the words list
+_MOST_COLUMNS = 40  # that the words name
 
 
 def lodo_command(
     file: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Feather, JSON lines or Excel.")],
-    label: Annotated[str | None, typer.Option(help="Column of the label.")] = None,
-    source: Annotated[str | None, typer.Option(help="Column that says where a row is from.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Label that stands for 1.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the label; by default one called label or y.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Column that says where a row is from; by default one called source.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Label that stands for 1; 0 and 1, false and true need none.")
+    ] = None,
     features: Annotated[
         str | None, typer.Option(help="Feature columns, with commas between; by default all numbers.")
     ] = None,
@@ -51,13 +67,28 @@ def lodo_command(
     controls: Annotated[int, typer.Option(help="Draws of each of the two controls; 0 for none.")] = 5,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = -1,
     with_retention: Annotated[
-        bool, typer.Option("--retention", help="Say, too, which features carry a logistic regression.")
+        bool,
+        typer.Option(
+            "--retention", help="Say, too, what is left of each coefficient of a logistic regression."
+        ),
     ] = False,
-    out: Annotated[str | None, typer.Option(help="Write the whole result to this .nc file.")] = None,
+    with_ablation: Annotated[
+        bool,
+        typer.Option(
+            "--ablation", help="Say, too, what happens without the features that hang on one source."
+        ),
+    ] = False,
+    out: Annotated[
+        str | None,
+        typer.Option(help="Write the whole result to this .nc file; retention and ablation go beside it."),
+    ] = None,
     max_bytes: Annotated[int, typer.Option(help="Limit for a file and what it unpacks to.")] = MAX_BYTES,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
 ) -> int:
-    """Compare cross-validation with leaving out each source. Exit status: 0 done, 3 unusable, 130 stopped."""
+    """Compare cross-validation with leaving out each source.
+
+    Exit status: 0 done, whatever the gap is; 3 unusable input; 4 an error inside leakviz; 130 stopped.
+    """
     if model not in MODELS:
         raise InputError(f"--model must be one of {', '.join(MODELS)}, got {model!r}.")
     if jobs == 0:
@@ -78,36 +109,28 @@ def lodo_command(
             sheet=sheet,
             max_bytes=max_bytes,
         )
-        shown = sys.stderr.isatty()
-        result = lodo(
-            table.X,
-            table.y,
-            table.source,
-            model=MODELS[model](),
-            folds=folds,
-            seeds=runs,
-            groups=table.groups,
-            controls=controls,
-            n_jobs=jobs,
-            progress=shown,
-        ).assign_attrs(title=table.name, source_hash=table.content_hash)
-        kept = None
+        given: dict[str, Any] = {"groups": table.groups, "n_jobs": jobs, "progress": sys.stderr.isatty()}
+        beside = {**given, "features": table.features, "class_weight": class_weight_of(model)}
+        rows = (table.X, table.y, table.source)
+        found = {
+            "lodo": lodo(*rows, model=MODELS[model](), folds=folds, seeds=runs, controls=controls, **given)
+        }
         if with_retention:
-            kept = retention(
-                table.X,
-                table.y,
-                table.source,
-                features=table.features,
-                groups=table.groups,
-                n_jobs=jobs,
-                progress=shown,
-            ).assign_attrs(title=table.name, source_hash=table.content_hash)
+            found["retention"] = retention(*rows, **beside)
+        if with_ablation:
+            found["ablation"] = ablate_shortcuts(*rows, folds=folds, **beside)
+        about = {
+            "title": table.name,
+            "source_hash": table.content_hash,
+            "label_1": table.positive,
+            "label_0": table.negative,
+        }
+        found = {kind: result.assign_attrs(about) for kind, result in found.items()}
+        write = _as_json if as_json else _as_words
+        written = [] if target is None else _write(target, found)
+        typer.echo(write(table, found, written))
     except KeyboardInterrupt:
-        typer.echo("leakviz: stopped; nothing was written.", err=True)
         return STOPPED
-    written = [] if target is None else _write(target, result, kept)
-    write = _as_json if as_json else _as_words
-    typer.echo(write(table, result, kept, written))
     return 0
 
 
@@ -125,38 +148,72 @@ def _read(file: str, **options: Any) -> SourceTable:
         return read_sources(file, progress=progress, **options)
 
 
-def _write(target: Path, result: xr.Dataset, kept: xr.Dataset | None) -> list[str]:
-    save_lodo(result, target)
-    written = [str(target)]
-    if kept is not None:
-        beside = result_path(target.parent, target.stem, "retention")
-        save_lodo(kept, beside)
-        written.append(str(beside))
-    return written
+def _write(target: Path, found: dict[str, xr.Dataset]) -> list[str]:
+    """Write all files in a folder beside their places, then move them: none is there before all are done."""
+    places = {
+        kind: target if kind == "lodo" else result_path(target.parent, target.stem, kind) for kind in found
+    }
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".leakviz-") as folder:
+            for kind, result in found.items():
+                save_lodo(result, Path(folder) / places[kind].name)
+            for place in places.values():
+                os.replace(Path(folder) / place.name, place)
+    except OSError as error:
+        raise InputError(f"--out: {str(target)!r} cannot be written: {error.strerror or error}.") from error
+    return [str(place) for place in places.values()]
 
 
-def _as_words(table: SourceTable, result: xr.Dataset, kept: xr.Dataset | None, written: list[str]) -> str:
-    lines = [f"{table.name}: {table.n:,} rows, {result.sizes['source']} sources", ""]
-    lines += [textwrap.fill(sentence, 100) for sentence in explain_lodo(result)]
+def _used(table: SourceTable) -> list[str]:
+    """Say which columns have which part, and which label is which number."""
+    part = {role: quoted(column) for role, column in table.columns.items()}
+    ones = int(table.y.sum())
+    names = [quoted(name) for name in table.features]
+    more = f" and {len(names) - _MOST_COLUMNS} more" if len(names) > _MOST_COLUMNS else ""
+    said = [
+        f"Label: column {part['label']}; 1 is {quoted(table.positive)} ({ones:,} rows), 0 is "
+        f"{quoted(table.negative)} ({table.n - ones:,} rows).",
+        f"Source: column {part['source']}. Groups: {'column ' + part['groups'] if 'groups' in part else 'none'}.",
+        f"Features: {len(names)} column{'s' * (len(names) != 1)}: {', '.join(names[:_MOST_COLUMNS])}{more}.",
+    ]
+    return said
+
+
+def _as_words(table: SourceTable, found: dict[str, xr.Dataset], written: list[str]) -> str:
+    result = found["lodo"]
+    lines = [f"{table.name}: {table.n:,} rows, {result.sizes['source']} sources"]
+    lines += [_filled(sentence) for sentence in _used(table)]
+    lines += [f"Model: {result.attrs['model']}", ""]
+    lines += [_filled(sentence) for sentence in explain_lodo(result)]
     lines += ["", "Within each source (AUROC; recall or specificity where it has one label):"]
     lines.append(_aligned(source_table(result)))
-    if kept is not None:
+    if "retention" in found:
+        kept = found["retention"]
         largest = np.argsort(-np.abs(kept.coefficient.values), kind="stable")
         n = min(largest.size, _MOST_FEATURES)
-        lines += ["", f"Coefficients, and what is left of them without any one source ({n} largest):"]
+        said = f"Coefficients of a {kept.attrs['model']}, and what is left of them without any one source ({n} largest):"
+        lines += ["", _filled(said)]
         lines.append(_aligned(_feature_table(kept).iloc[largest[:n]]))
+    if "ablation" in found:
+        lines += ["", "Without the features whose retention is low:"]
+        lines += [_filled(sentence) for sentence in explain_ablation(found["ablation"])]
+    differs = [retention_sentence(result, found[kind]) for kind in ("retention", "ablation") if kind in found]
+    lines += [_filled(said) for said in dict.fromkeys(differs) if said]
     lines += ["", f"How the file was read ({table.n:,} rows):"]
     lines += [f"- {sentence}" for sentence in table.decided]
     lines += [f"Saved: {name}" for name in written]
     return "\n".join(lines)
 
 
-def _as_json(table: SourceTable, result: xr.Dataset, kept: xr.Dataset | None, written: list[str]) -> str:
+def _as_json(table: SourceTable, found: dict[str, xr.Dataset], written: list[str]) -> str:
+    result = found["lodo"]
     answer = {
         "file": table.name,
         "n": table.n,
         "dropped": table.dropped,
         "columns": table.columns,
+        "label_1": table.positive,
+        "label_0": table.negative,
         "features": table.features,
         "decided": table.decided,
         "content_hash": table.content_hash,
@@ -164,9 +221,16 @@ def _as_json(table: SourceTable, result: xr.Dataset, kept: xr.Dataset | None, wr
         "lodo": summarise_lodo(result),
         "written": written,
     }
-    if kept is not None:
+    if "retention" in found:
+        kept = found["retention"]
         rows = _feature_table(kept)
         answer["retention"] = rows.astype(object).where(rows.notna(), None).to_dict(orient="records")
+        answer["retention_model"] = kept.attrs["model"]
+        answer["retention_words"] = retention_sentence(result, kept)
+    if "ablation" in found:
+        answer["ablation"] = summarise_lodo(found["ablation"])
+        answer["ablation_words"] = explain_ablation(found["ablation"])
+        answer["ablation_model"] = found["ablation"].attrs["model"]
     return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -178,6 +242,10 @@ def _feature_table(kept: xr.Dataset) -> pd.DataFrame:
 
 def _aligned(frame: pd.DataFrame) -> str:
     return frame.to_string(index=False, na_rep="undefined", float_format=lambda value: f"{value:.3f}")
+
+
+def _filled(sentence: str) -> str:
+    return textwrap.fill(sentence, 100)
 
 
 def _seeds(text: str) -> list[int]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leakviz.errors import InputError
 from leakviz.lodo.inputs import Labelled, check_labelled, fingerprint_of, whole
+from leakviz.lodo.naming import name_alone
 from leakviz.lodo.pairs import (
     PairTable,
     auroc_gap,
@@ -29,7 +30,7 @@ KINDS = ("mixed", "positive only", "negative only")
 FEW_SOURCES = 5
 """Up to this many sources, no interval over sources is given."""
 
-_NULL_DRAWS = 200  # shuffles of the labels for what a source's name predicts by chance
+NO_CONTROLS = "No control was run: noise features and shuffled sources need models that are fitted anew, and only scores were given."
 
 LONG_NAMES = {
     "score": "score of each row (logit or decision function), nan where a protocol does not score it",
@@ -49,7 +50,12 @@ LONG_NAMES = {
     "shared_rows": "rows with exactly the features of a row in another source",
     "repeated_rows": "rows with exactly the features of another row in their source",
     "identity_accuracy": "share of rows whose source a model tells from X, out of fold",
-    "name_auc": "AUROC of the source's positive share as the only score",
+    "name_auc": "AUROC of the positive share of the other rows of the source, both rows of a pair left out",
+    "name_auc_null": "mean of name_auc over shuffled labels",
+    "name_accuracy": "share of rows told by the majority of the other rows of their source, pairs left out",
+    "name_auc_in_sample": "AUROC of the source's positive share, which a row's own label is part of",
+    "name_accuracy_in_sample": "share of rows with the majority label of their source",
+    "label_majority": "share of rows with the more frequent label",
 }
 
 
@@ -130,7 +136,7 @@ def lodo_from_scores(
     result = compare(scores, called, labelled, level=level, bootstrap=bootstrap, seed=seed)
     digest = fingerprint_of(None, labelled, scores={n: a.tolist() for n, a in scores.items()}, cut=threshold)
     return result.assign_coords(seed=np.arange(n_seeds)).assign_attrs(
-        model="not stated", threshold=f"{threshold:g}", input_hash=digest
+        model="not stated", threshold=f"{threshold:g}", input_hash=digest, controls=NO_CONTROLS
     )
 
 
@@ -142,6 +148,7 @@ def compare(
     level: float | str,
     bootstrap: int,
     seed: int,
+    groups: NDArray[np.int32] | None = None,
 ) -> xr.Dataset:
     """Return everything that follows from the scores (seeds, n) of each protocol; see `lodo`."""
     whole(bootstrap, "bootstrap", 1)
@@ -150,8 +157,9 @@ def compare(
     mixed = labelled.mixed
     chosen = {"all": np.ones_like(mixed), "mixed": mixed}
     tables = {name: _table(scores[name], labelled) for name in protocols}
+    # A gap is between scores of the same rows: those that both protocols score.
     matched = {
-        name: _table(np.where(np.isnan(scores[name]), np.nan, scores["lodo"]), labelled) for name in baselines
+        name: tuple(_table(s, labelled) for s in _both(scores[name], scores["lodo"])) for name in baselines
     }
     names = list(labelled.names)
     result = xr.Dataset(
@@ -172,9 +180,10 @@ def compare(
         },
     )
     result = result.assign(
-        **_composition(labelled, seed),
+        **_composition(labelled),
+        **name_alone(labelled, groups, seed),
         **_pooled(scores, tables, labelled, chosen, level),
-        **_gaps(scores, tables, matched, labelled, chosen, level, bootstrap, seed),
+        **_gaps(scores, matched, labelled, chosen, level, bootstrap, seed),
         **_per_source(scores, labelled, level),
         **_rates(called, labelled, level),
         pair_auc=(
@@ -215,6 +224,12 @@ def _called(scores: NDArray[np.float64], threshold: float) -> NDArray[np.int8]:
     return np.where(np.isnan(scores), -1, scores > threshold).astype(np.int8)
 
 
+def _both(first: NDArray[np.float64], second: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+    """Return two scores, nan where either is."""
+    known = ~(np.isnan(first) | np.isnan(second))
+    return np.where(known, first, np.nan), np.where(known, second, np.nan)
+
+
 def _table(scores: NDArray[np.float64], labelled: Labelled) -> PairTable:
     """Return the table of pairs over the rows that have a score, added up over seeds."""
     won, pairs = np.zeros((2, len(labelled.names), len(labelled.names)))
@@ -247,34 +262,17 @@ def _over_seeds(
     return np.average(each[weight > 0], axis=0, weights=weight[weight > 0]), each
 
 
-def _composition(labelled: Labelled, seed: int) -> dict[str, Any]:
-    """Describe what the sources consist of, and what a source's name alone says about the label."""
+def _composition(labelled: Labelled) -> dict[str, Any]:
+    """Describe what the sources consist of."""
     counts = labelled.counts()
     n, positives = counts.sum(axis=1), counts[:, 1]
-    share = positives / n
     kind = np.where(positives == 0, KINDS[2], np.where(positives == n, KINDS[1], KINDS[0]))
-    # Shuffling the labels deals the positives to the sources at random: no row needs to be moved.
-    rng = np.random.default_rng([seed, 1])
-    dealt = rng.multivariate_hypergeometric(n, positives.sum(), size=_NULL_DRAWS)
-    null = [_name_auc(by_chance, n - by_chance) for by_chance in dealt]
     return {
         "n": ("source", n),
         "positives": ("source", positives),
-        "positive_share": ("source", share),
+        "positive_share": ("source", positives / n),
         "kind": ("source", kind),
-        "name_auc": ((), _name_auc(positives, n - positives)),
-        "name_auc_null": ((), float(np.mean(null))),
-        "name_accuracy": ((), float(counts.max(axis=1).sum() / labelled.n)),
-        "label_majority": ((), float(counts.sum(axis=0).max() / labelled.n)),
     }
-
-
-def _name_auc(positives: NDArray, negatives: NDArray) -> float:
-    """Return the AUROC of scoring each row with its source's positive share, from the counts alone."""
-    _, place = np.unique(positives / (positives + negatives), return_inverse=True)
-    ones, zeros = np.bincount(place, positives), np.bincount(place, negatives)
-    below = np.cumsum(zeros) - zeros / 2
-    return float(ones @ below / (ones.sum() * zeros.sum()))
 
 
 def _pooled(
@@ -309,8 +307,7 @@ def _pooled(
 
 def _gaps(
     scores: Mapping[str, NDArray],
-    tables: Mapping[str, PairTable],
-    matched: Mapping[str, PairTable],
+    matched: Mapping[str, tuple[PairTable, ...]],
     labelled: Labelled,
     chosen: Mapping[str, NDArray],
     level: float | str,
@@ -319,13 +316,12 @@ def _gaps(
 ) -> dict[str, Any]:
     """Return the gap of each baseline and scope: value, both intervals, and its exact split."""
     found = []
-    for baseline, lodo_table in matched.items():
+    for baseline, both in matched.items():
         for scope in SCOPES:
-            first, second = tables[baseline].only(chosen[scope]), lodo_table.only(chosen[scope])
+            first, second = (table.only(chosen[scope]) for table in both)
             (_, low, high), each = _over_seeds(
                 lambda base, left_out, y: auroc_gap(base, left_out, y, level=level),
-                scores[baseline],
-                scores["lodo"],
+                *_both(scores[baseline], scores["lodo"]),
                 y=labelled.y,
                 rows=chosen[scope][labelled.code],
             )
@@ -333,6 +329,7 @@ def _gaps(
             within = 0.0 if first.within_share == 0 else first.within_share * (first.within - second.within)
             found.append(
                 {
+                    "matched_auc": first.pooled,
                     "matched_lodo_auc": second.pooled,
                     "gap": gap,
                     "gap_low": low,

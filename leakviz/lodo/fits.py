@@ -73,6 +73,17 @@ MODELS: dict[str, Callable[[], Any]] = {
 """Models by name, for the command line and the page; each call makes a new one."""
 
 
+def class_weight_of(name: str) -> str | None:
+    """Return how the logistic regression beside a model of `MODELS` weighs the labels, for `retention`.
+
+    Examples
+    --------
+    >>> class_weight_of("logistic-unweighted") is None, class_weight_of("forest")
+    (True, 'balanced')
+    """
+    return None if name == "logistic-unweighted" else "balanced"
+
+
 def check_model(model: Any) -> None:
     """Refuse what cannot be fitted or gives no score."""
     if isinstance(model, type):
@@ -160,12 +171,27 @@ def without_source(
 
 def check_training(y: NDArray, train: NDArray, what: str) -> None:
     """Refuse a split that leaves one label in training."""
-    left = y[train]
-    if left.size == 0 or left.min() == left.max():
-        rows = f"{left.size} rows, all with y = {left[0]}" if left.size else "no row"
-        raise InputError(
-            f"{what}, training has {rows}; a model needs both labels. Merge sources, or leave this one away"
-        )
+    if why := why_not(y, train):
+        raise InputError(f"{what}, {why}; a model needs both labels. Merge sources, or leave this one away")
+
+
+def why_not(y: NDArray, train: NDArray, least: int = 1) -> str:
+    """Say why no model can be trained on these rows, or return an empty text.
+
+    Examples
+    --------
+    >>> why_not(np.array([1, 1, 0]), np.array([True, True, False]))
+    'training has 2 rows, all with y = 1'
+    """
+    counts = np.bincount(y[train], minlength=2)
+    total = int(counts.sum())
+    if not total:
+        return "training has no row"
+    if not counts.all():
+        return f"training has {total} row{'s' * (total > 1)}, all with y = {int(counts.argmax())}"
+    if counts.min() < least:
+        return f"training has {int(counts.min())} row with y = {int(counts.argmin())}, and threshold='youden' needs two"
+    return ""
 
 
 def fit_and_score(

@@ -192,15 +192,37 @@ def pooled_of(table: PairTable, times: NDArray[np.float64]) -> NDArray[np.float6
     ----------
     table : PairTable
     times : numpy.ndarray, shape (draws, K)
-        How often each source is in the sample.
+        How often each source is in the sample; at least one of them.
 
     Returns
     -------
     numpy.ndarray, shape (draws,)
-        A source that is in a sample twice brings the pairs between its copies too.
+
+    Notes
+    -----
+    A source that is drawn t times counts as t sources: its own pairs t times, as pairs within a source; its
+    pairs with another, drawn u times, t u times. Pairs between two copies of it are left out: they are
+    pairs between sources, and what one source shows within itself (no offset between two sources, above
+    all) would stand in for them. The pairs between sources that are left are S / (S - 1) as heavy for
+    samples of S, so that pairs within and between keep their shares in the mean over samples. With the
+    copies' pairs in it, the mean of a bootstrapped gap is too small by some 1 / S of what the gap has from
+    offsets.
+
+    Examples
+    --------
+    >>> table = PairTable(np.array([[1.0, 0.0], [1.0, 1.0]]), np.ones((2, 2)))
+    >>> pooled_of(table, np.array([[1.0, 1.0], [2.0, 0.0]])).tolist()
+    [0.6666666666666666, 1.0]
     """
-    won, pairs = ((times @ cells * times).sum(axis=1) for cells in (table.won, table.pairs))
-    return _ratio(won, pairs)
+    size = times.sum(axis=1)
+    heavier = np.divide(size, size - 1, out=np.ones(size.shape), where=size > 1)
+
+    def counted(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        own = np.diag(cells)
+        between = (times @ (cells - np.diag(own)) * times).sum(axis=1)
+        return times @ own + heavier * between
+
+    return _ratio(counted(table.won), counted(table.pairs))
 
 
 def within_mean_of(table: PairTable, times: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -113,8 +113,9 @@ def lodo(
             Mean of the sources' own AUROCs. Where it keeps and the pooled one falls, the models' offsets
             between sources are lost, not the ranking.
         ``gap``, ``gap_low``, ``gap_high``, ``gap_source_low``, ``gap_source_high`` : (baseline, scope)
-            Baseline minus LODO on the same rows (``matched_lodo_auc``); paired DeLong interval over rows;
-            bootstrap interval over sources, nan where ``too_few_sources`` (at most 5).
+            Baseline minus LODO on the same rows (``matched_auc - matched_lodo_auc``); paired DeLong interval
+            over rows; bootstrap interval over sources (`leakviz.lodo.pairs.pooled_of`), nan where
+            ``too_few_sources`` (at most 5).
         ``gap_within``, ``gap_between`` : (baseline, scope)
             The parts of the gap from pairs within and between sources; they add up to it.
         ``gap_within_mean``, with ``_source_low`` and ``_source_high`` : (baseline, scope)
@@ -132,9 +133,15 @@ def lodo(
         ``shared_rows``, ``repeated_rows`` : (source)
             Rows with exactly the features of a row in another source, and in their own. If the first are
             copies, leaving a source out does not leave them out: give copies one group.
-        ``name_auc``, ``name_auc_null``, ``name_accuracy``, ``label_majority``
-            What the source's name alone says about the label: AUROC of its positive share, the same with
-            shuffled labels, share of rows with their source's majority label, and with the overall one.
+        ``name_auc``, ``name_accuracy``
+            What the source's name alone says about the label of a row that is left out, in pairs of a
+            positive and a negative (`leakviz.lodo.naming.name_alone`): AUROC of the rate of the source's
+            other rows, 0.5 in expectation without association; accuracy of their majority.
+        ``name_auc_null``, ``name_auc_null_low``, ``name_auc_null_high``, ``label_majority``
+            To compare with: mean and central 95 % of ``name_auc`` with shuffled labels; share of the more
+            frequent label.
+        ``name_auc_in_sample``, ``name_accuracy_in_sample``
+            The same with each row's own label in its source's rate: too large by construction.
         ``identity_accuracy``, ``identity_low``, ``identity_high``, ``identity_majority``
             Share of rows whose source the model tells from X, out of fold, beside the largest source's
             share; ``identity_recall`` over source.
@@ -143,16 +150,23 @@ def lodo(
             below 0.5, composition leaks through the models' offsets.
         ``shuffled_auc``, ``shuffled_gap`` : (draw)
             Control: pooled LODO AUROC where source labels are shuffled within class, and how far "cv" is
-            above it: near 0, apart from what other sizes of training make.
+            above it: near 0, apart from what other sizes of training make (of five folds each model sees
+            80 % of the rows, of sources left out more or fewer).
         ``noise_mean``, ``noise_low``, ``noise_high``, ``shuffled_mean``, ``shuffled_low``, ``shuffled_high``
             Mean ``noise_auc`` and ``shuffled_gap`` with t intervals over draws (nan with one draw).
 
-        Attributes ``model``, ``folds``, ``level``, ``bootstrap``, ``threshold``, ``input_hash``.
+        ``why_not`` : (source)
+            Why a source cannot be left out (without it, training has one label), "" where it can. It has no
+            LODO score, is in no LODO value and in no gap, and the rest goes on.
+
+        Attributes ``model``, ``folds``, ``level``, ``bootstrap``, ``threshold``, ``input_hash``, and
+        ``controls``: "run", or a sentence why none was.
 
     Raises
     ------
     InputError
-        If input is missing, infinite or does not fit, or a split leaves one label in training.
+        If input is missing, infinite or does not fit, a fold leaves one label in training, or no source at
+        all can be left out.
 
     Notes
     -----
@@ -182,6 +196,12 @@ def lodo(
     used = _seeds(seeds)
     cut = _threshold(threshold)
     chosen = _model(model, features)
+    unfit = _not_evaluable(labelled, codes, 2 if cut == "youden" else 1)
+    if all(unfit):
+        raise InputError(
+            f"no source can be left out: without source {labelled.names[0]!r}, {unfit[0]}, and likewise for "
+            f"each of the {len(unfit)}; a model needs both labels. Merge sources, so that two hold both"
+        )
     plan = _plan(
         chosen,
         features,
@@ -195,18 +215,24 @@ def lodo(
     )
     done = fits.run(_call, [fit.task for fit in plan], n_jobs=n_jobs, progress=progress, name="LODO")
     scores, called = _gather(plan, done, labelled.n, len(used), controls)
+    run = [name for name in PROTOCOLS if name in scores]
     result = compare(
-        {name: scores[name] for name in PROTOCOLS},
-        {name: called[name] for name in PROTOCOLS},
+        {name: scores[name] for name in run},
+        {name: called[name] for name in run},
         labelled,
         level=level,
         bootstrap=bootstrap,
         seed=used[0],
+        groups=codes,
     )
     shared, repeated = count_twins(features, labelled)
-    extra: dict[str, Any] = {"shared_rows": ("source", shared), "repeated_rows": ("source", repeated)}
+    extra: dict[str, Any] = {
+        "why_not": ("source", np.array(unfit)),
+        "shared_rows": ("source", shared),
+        "repeated_rows": ("source", repeated),
+    }
     if controls:
-        extra |= _controls(scores, result.auc.sel(protocol="cv", scope="all").item(), labelled.y, level)
+        extra |= _controls(scores, labelled.y, level)
     if identity:
         extra |= _identity(_told(plan, done, labelled.n), labelled, level)
     result = result.assign(extra).assign_coords(seed=list(used))
@@ -217,6 +243,7 @@ def lodo(
     return result.assign_attrs(
         model=words,
         folds=folds,
+        controls="run" if controls else "No control was run: controls=0.",
         threshold=cut if isinstance(cut, str) else f"{cut:g}",
         input_hash=fingerprint_of(
             features,
@@ -255,7 +282,11 @@ def _plan(
     controls: int,
     identity: bool,
 ) -> list[_Fit]:
-    """Return every fit of a run; that each has both labels to train on is checked before the first."""
+    """Return every fit of a run; that each has both labels to train on is checked before the first.
+
+    A source that cannot be left out is passed over, and so is the same-source protocol where it cannot be
+    had; a fold without both labels ends the run, for other folds can be asked for.
+    """
     plan: list[_Fit] = []
     y, names = labelled.y, labelled.names
 
@@ -269,16 +300,19 @@ def _plan(
 
     def add_sources(what: str, place: int, code: NDArray[np.int32], moved: NDArray | None = None) -> None:
         for k, name in enumerate(names):
-            words = f"without source {name!r}" + ("" if what == "lodo" else f" (control: {what})")
-            add(what, place, fits.without_source(code, groups, k), code == k, words, moved)
+            train = fits.without_source(code, groups, k)
+            if (code == k).any() and not fits.why_not(y, train, least):
+                add(what, place, train, code == k, f"without source {name!r}", moved)
 
+    least = 2 if threshold == "youden" else 1
     fitted_once = not fits.open_seeds(model)
     for place, seed in enumerate(seeds):
         fold = fits.cross_validation(labelled, groups, folds, seed)
         for number in range(folds):
             add("cv", place, fold != number, fold == number, f"without fold {number}")
         held = _held_out(labelled, groups, folds, seed)
-        add("same-source", place, ~held, held, "without the held-out part of every source")
+        if held.any() and not fits.why_not(y, ~held, least):
+            add("same-source", place, ~held, held, "without the held-out part of every source")
         if place == 0 or not fitted_once:
             add_sources("lodo", place, labelled.code)
     for draw in range(controls):
@@ -298,10 +332,15 @@ def _held_out(
     strata = 2 * labelled.code + labelled.y
     held = fits.spread_folds(strata, groups, folds, np.random.default_rng([seed, 5])) == 0
     gone = np.bincount(labelled.code[~held], minlength=len(labelled.names)) == 0
-    held &= ~gone[labelled.code]
-    if not held.any():
-        raise InputError("no source can be split: each has one row, or one group; merge sources")
-    return held
+    return held & ~gone[labelled.code]
+
+
+def _not_evaluable(labelled: Labelled, groups: NDArray[np.int32] | None, least: int) -> list[str]:
+    """Say, for each source, why it cannot be left out; an empty text where it can."""
+    return [
+        fits.why_not(labelled.y, fits.without_source(labelled.code, groups, k), least)
+        for k in range(len(labelled.names))
+    ]
 
 
 def _identity_plan(
@@ -327,7 +366,7 @@ def _gather(
     plan: list[_Fit], done: list[Any], n: int, n_seeds: int, n_draws: int
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.int8]]]:
     """Return scores (seeds or draws, n) of each protocol and control, and which rows are called positive."""
-    scores: dict[str, NDArray[np.float64]] = {}
+    scores = {name: np.full((n_draws, n), np.nan) for name in ("noise", "shuffled")}
     called: dict[str, NDArray[np.int8]] = {}
     for fit, result in zip(plan, done, strict=True):
         if fit.what == "identity":
@@ -336,8 +375,9 @@ def _gather(
         shape = (n_seeds if fit.what in PROTOCOLS else n_draws, n)
         scores.setdefault(fit.what, np.full(shape, np.nan))[fit.place, fit.rows] = values
         called.setdefault(fit.what, np.full(shape, -1, np.int8))[fit.place, fit.rows] = values > cut
-    if np.isnan(scores["lodo"]).any():  # fitted once, the same for every seed
-        scores["lodo"][:], called["lodo"][:] = scores["lodo"][0], called["lodo"][0]
+    for place in range(1, n_seeds):
+        if np.isnan(scores["lodo"][place]).all():  # fitted once, the same for every seed
+            scores["lodo"][place], called["lodo"][place] = scores["lodo"][0], called["lodo"][0]
     return scores, called
 
 
@@ -373,13 +413,17 @@ def shuffle_sources(
     return home[unit].astype(np.int32)
 
 
-def _controls(
-    scores: dict[str, NDArray], cv_auc: float, y: NDArray[np.int64], level: float | str
-) -> dict[str, Any]:
+def _controls(scores: dict[str, NDArray], y: NDArray[np.int64], level: float | str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    noise, shuffled = (np.array([auroc(s, y) for s in scores[name]]) for name in ("noise", "shuffled"))
-    for name, values in (("noise", noise), ("shuffled", cv_auc - shuffled)):
-        mean = float(values.mean())
+    noise = np.array([_auc_of_known(draw, draw, y) for draw in scores["noise"]])
+    shuffled = np.array([_auc_of_known(draw, draw, y) for draw in scores["shuffled"]])
+    # Where a source cannot be left out, cross-validation is taken on the rows that the draw has scored.
+    mixed = np.array(
+        [np.mean([_auc_of_known(cv, draw, y) for cv in scores["cv"]]) for draw in scores["shuffled"]]
+    )
+    for name, every in (("noise", noise), ("shuffled", mixed - shuffled)):
+        values = every[~np.isnan(every)]
+        mean = float(values.mean()) if values.size else np.nan
         half = np.nan
         if values.size > 1:
             quantile = student.ppf(float((1 + as_fraction_of_one(level, name="level")) / 2), values.size - 1)
@@ -392,8 +436,13 @@ def _controls(
     return found | {
         "noise_auc": ("draw", noise),
         "shuffled_auc": ("draw", shuffled),
-        "shuffled_gap": ("draw", cv_auc - shuffled),
+        "shuffled_gap": ("draw", mixed - shuffled),
     }
+
+
+def _auc_of_known(scores: NDArray, known: NDArray, y: NDArray[np.int64]) -> float:
+    rows = ~np.isnan(known)
+    return auroc(scores[rows], y[rows]) if rows.any() else np.nan
 
 
 def _identity(told: NDArray[np.int64], labelled: Labelled, level: float | str) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def retention(
     *,
     features: Sequence[str] | None = None,
     C: float = 1.0,
+    class_weight: str | None = "balanced",
     groups: ArrayLike | None = None,
     smallest: object = "0.01",
     bootstrap: int = 200,
@@ -79,7 +80,7 @@ def retention(
     X : array-like, sparse matrix or DataFrame, shape (n, d)
         Features, all numbers.
     y : array-like of bool or of the numbers 0 and 1, shape (n,)
-        Labels; both must occur, also without any one source.
+        Labels; both must occur.
     source : array-like of str or int, shape (n,)
         Where each row is from.
     features : sequence of str, optional
@@ -87,6 +88,8 @@ def retention(
     C : float, default 1
         Inverse strength of the ridge penalty, for all n rows. It is scaled to the size of each fold: without
         a source, the penalty weighs as much against the mean loss as with all.
+    class_weight : {"balanced", None}, default "balanced"
+        Whether both labels weigh the same in every fit, as in the default model of `lodo`, or each row.
     groups : array-like of str or int, shape (n,), optional
         Rows of one group are drawn and shuffled together.
     smallest : decimal, default "0.01"
@@ -109,13 +112,13 @@ def retention(
         Over ``feature``, ``source`` and ``draw``:
 
         ``coefficient``, ``coefficient_low``, ``coefficient_high`` : (feature)
-            Of all rows, per standard deviation; balanced class weights. The interval is nan without
+            Of all rows, per standard deviation. The interval is nan without
             bootstrap.
         ``coefficient_without`` : (source, feature)
-            With the source left out, on the same basis.
+            With the source left out, on the same basis; nan where without it one label is left.
         ``retention`` : (feature)
-            The smallest of ``coefficient_without / coefficient``; it may be above 1 and below 0; nan where
-            undefined.
+            The smallest of ``coefficient_without / coefficient`` over the sources that can be left out; it
+            may be above 1 and below 0; nan where undefined.
         ``undefined`` : (feature)
             Why: "constant", "small", "not significant", or "" where it is defined.
         ``sign_flip`` : (feature)
@@ -127,13 +130,18 @@ def retention(
         ``firing_positive``, ``firing_negative``, ``firing_ratio`` : (feature)
             Share of positives and of negatives in which the feature is above 0, and their ratio; nan for a
             feature that is ever negative or never fires.
+        ``why_not`` : (source)
+            Why a source cannot be left out (training has one label without it), "" where it can.
         ``centre``, ``scale`` : (feature); ``intercept``
             The fixed basis: coefficients belong to (X - centre) / scale.
+
+        Attributes ``model`` (in words), ``class_weight`` ("balanced" or "none"), ``C`` and so on. Retention is
+        about this logistic regression, whatever model gave the scores that it is shown beside.
 
     Raises
     ------
     InputError
-        If input cannot be used, or a source left out leaves one label.
+        If input cannot be used, or no source can be left out.
 
     Notes
     -----
@@ -159,23 +167,27 @@ def retention(
     whole(bootstrap, "bootstrap", 0)
     whole(null_draws, "null_draws", 0)
     whole(seed, "seed", 0)
+    balanced = _is_balanced(class_weight)
     tail = float((1 - as_fraction_of_one(level, name="level")) / 2)
-    for k, name in enumerate(labelled.names):
-        fits.check_training(labelled.y, labelled.code != k, f"without source {name!r}")
+    unfit = [fits.why_not(labelled.y, labelled.code != k) for k in range(len(labelled.names))]
+    if all(unfit):
+        raise InputError(
+            f"no source can be left out: without source {labelled.names[0]!r}, {unfit[0]}, and likewise for "
+            f"each of the {len(unfit)}; a model needs both labels. Merge sources, so that two hold both"
+        )
 
     basis = fixed_basis(matrix)
     K, d = len(labelled.names), len(names)
-    everywhere = np.ones(labelled.n)
-    tasks: list[tuple] = [(basis.Z, labelled.y, strength, everywhere)]
-    tasks += [(basis.Z, labelled.y, strength, (labelled.code, k)) for k in range(K)]
-    for draw in range(null_draws):
-        code = shuffle_sources(labelled, group_codes, np.random.default_rng([seed, 7, draw]))
-        for k in range(K):
-            fits.check_training(labelled.y, code != k, f"without source {labelled.names[k]!r}, shuffled")
-        tasks += [(basis.Z, labelled.y, strength, (code, k)) for k in range(K)]
+    shuffled = [
+        shuffle_sources(labelled, group_codes, np.random.default_rng([seed, 7, draw]))
+        for draw in range(null_draws)
+    ]
     units = _units(labelled, group_codes)
-    tasks += [(basis.Z, labelled.y, strength, (units, [seed, 8, draw])) for draw in range(bootstrap)]
-    done = fits.run(fit_coefficients, tasks, n_jobs=n_jobs, progress=progress, name="retention")
+    which: list[Any] = [np.ones(labelled.n)]
+    which += [(code, k) for code in (labelled.code, *shuffled) for k in range(K)]
+    which += [(units, [seed, 8, draw]) for draw in range(bootstrap)]
+    tasks = [(basis.Z, labelled.y, strength, one, balanced) for one in which]
+    done = fits.run(_coefficients_or_nan, tasks, n_jobs=n_jobs, progress=progress, name="retention")
 
     coefficients = np.array([w for w, _ in done])
     w, without = coefficients[0], coefficients[1 : 1 + K]
@@ -201,12 +213,15 @@ def retention(
             "null_median": ("feature", _quantile(null_kept, 0.5)),
             "null_low": ("feature", _quantile(null_kept, 0.05)),
             **_firing(matrix, labelled.y),
+            "why_not": ("source", np.array(unfit)),
             "centre": ("feature", basis.centre),
             "scale": ("feature", basis.scale),
             "intercept": ((), done[0][1]),
         },
         {"feature": list(names), "source": list(labelled.names)},
         {
+            "model": model_in_words(class_weight),
+            "class_weight": class_weight or "none",
             "C": strength,
             "smallest": str(smallest),
             "bootstrap": bootstrap,
@@ -217,6 +232,7 @@ def retention(
                 labelled,
                 features=names,
                 C=strength,
+                class_weight=class_weight,
                 smallest=share,
                 bootstrap=bootstrap,
                 null_draws=null_draws,
@@ -391,8 +407,37 @@ def fixed_basis(matrix: Any) -> Basis:
     return Basis((matrix - centre) / scale, centre, scale)
 
 
-def fit_coefficients(Z: Any, y: NDArray[np.int64], C: float, which: Any) -> tuple[NDArray[np.float64], float]:
-    """Fit a class-balanced logistic regression on some of the rows; return its coefficients and intercept.
+def model_in_words(class_weight: str | None) -> str:
+    """Say which logistic regression retention is about.
+
+    Examples
+    --------
+    >>> model_in_words("balanced")
+    'logistic regression on standardised features, classes balanced'
+    """
+    weighted = "classes balanced" if class_weight == "balanced" else "classes not balanced"
+    return f"logistic regression on standardised features, {weighted}"
+
+
+def _is_balanced(class_weight: str | None) -> bool:
+    if class_weight not in ("balanced", None):
+        raise InputError(f"class_weight must be 'balanced' or None, got {class_weight!r}")
+    return class_weight == "balanced"
+
+
+def _coefficients_or_nan(
+    Z: Any, y: NDArray[np.int64], C: float, which: Any, balanced: bool
+) -> tuple[NDArray[np.float64], float]:
+    """Return `fit_coefficients`, or nan where one label is left."""
+    if fits.why_not(y, _times(which) > 0):
+        return np.full(Z.shape[1], np.nan), np.nan
+    return fit_coefficients(Z, y, C, which, balanced)
+
+
+def fit_coefficients(
+    Z: Any, y: NDArray[np.int64], C: float, which: Any, balanced: bool = True
+) -> tuple[NDArray[np.float64], float]:
+    """Fit a logistic regression on some of the rows; return its coefficients and intercept.
 
     Parameters
     ----------
@@ -403,6 +448,8 @@ def fit_coefficients(Z: Any, y: NDArray[np.int64], C: float, which: Any) -> tupl
         For n rows.
     which : array of shape (n,), or (code, k), or (units, seed)
         How often each row counts; or sources and the one to leave out; or what to sample by bootstrap.
+    balanced : bool
+        Whether both labels weigh the same.
 
     Notes
     -----
@@ -412,7 +459,7 @@ def fit_coefficients(Z: Any, y: NDArray[np.int64], C: float, which: Any) -> tupl
     rows = np.flatnonzero(times)
     label, counted = y[rows], times[rows]
     each = np.bincount(label, counted, minlength=2)
-    weight = counted * (y.size / (2 * each))[label]
+    weight = counted * ((y.size / (2 * each))[label] if balanced else y.size / each.sum())
     if not is_sparse(Z) and Z.shape[1] <= _WIDE:
         return _newton(Z[rows], label, C * weight)
     model = LogisticRegression(C=C, tol=1e-6, max_iter=10_000)
@@ -521,7 +568,9 @@ def _smallest_ratio(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the smallest ratio over sources, nan where it is not to be known, and its source."""
     ratio = without / np.where(w == 0, 1, w)
-    return np.where(known, ratio.min(axis=0), np.nan), ratio.argmin(axis=0)
+    ratio = np.where(np.isnan(ratio), np.inf, ratio)  # a source that cannot be left out is never the smallest
+    smallest = ratio.min(axis=0)
+    return np.where(known & np.isfinite(smallest), smallest, np.nan), ratio.argmin(axis=0)
 
 
 def _firing(matrix: Any, y: NDArray[np.int64]) -> dict[str, Any]:

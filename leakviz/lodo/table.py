@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class SourceTable:
         The file's name. Plain text, never HTML, as every other text.
     columns : dict of str to str
         The columns that were read, by role ("label", "source", "groups").
+    positive, negative : str
+        The labels that stand for 1 and for 0, as they are written in the file.
     decided : tuple of str
         What was decided on the way, one sentence each.
     dropped : int
@@ -61,6 +63,8 @@ class SourceTable:
     features: tuple[str, ...]
     name: str
     columns: dict[str, str]
+    positive: str
+    negative: str
     decided: tuple[str, ...]
     dropped: int
     content_hash: str
@@ -80,7 +84,8 @@ class SourceInspection:
     name, format, delimiter, encoding, sheet, n, columns, preview, questions, decided, problem
         As in `leakviz.predictions.Inspection`.
     candidates : dict of str to tuple of str
-        The columns that can be "label", "source", "groups" or "features", in the order of the file.
+        The columns that can be "label", "source", "groups" or "features", in the order of the file; without
+        those that another of the first three holds.
     answers : dict of str to object
         What is settled: what was said, and what has one reading only.
     """
@@ -327,12 +332,7 @@ def _inspection(name: str, opened: Opened, said: dict[str, Any], max_bytes: int)
         n=opened.table.rows,
         columns=tuple(describe(column) for column in columns),
         preview=tuple(opened.table.preview),
-        candidates={
-            "label": tuple(c.name for c in outcomes(columns)),
-            "source": tuple(c.name for c in columns if _can_be_source(c)),
-            "groups": tuple(c.name for c in columns if _can_be_groups(c)),
-            "features": tuple(c.name for c in columns if _can_be_feature(c)),
-        },
+        candidates=_candidates(columns, answers),
         answers=answers,
         questions=tuple(questions),
         decided=tuple(decided),
@@ -353,28 +353,55 @@ def _choose(
 ) -> dict[str, Column]:
     """Settle label, source and groups by what was said or by their own names; else ask."""
     chosen: dict[str, Column] = {}
-    for role in ("label", "source", "groups"):
+
+    def give(role: str, column: Column) -> None:
+        for other, taken in chosen.items():
+            if taken is column:
+                raise InputError(
+                    f"{role}: column {quoted(column.name)} is the {other} already. Name another column for {role}, or "
+                    f"for {other}."
+                )
+        chosen[role] = column
+        answers[role] = column.name
+
+    for role in _OWN_NAMES:
         if role in answers:
-            column = find_column(columns, answers[role], role)
-            for other, taken in chosen.items():
-                if taken is column:
-                    raise InputError(f"{other} and {role} are both column {quoted(column.name)}. Name two.")
-            chosen[role] = column
+            give(role, find_column(columns, answers[role], role))
     for role, own_names in _OWN_NAMES.items():
         own = [c for c in columns if c.name.lower() in own_names and c not in chosen.values()]
         if role not in chosen and len(own) == 1:
-            chosen[role] = own[0]
+            give(role, own[0])
             decided.append(f"The {role} is column {quoted(own[0].name)}, by its name.")
-    free = [c for c in columns if c not in chosen.values()]
-    if "label" not in chosen:
-        options = tuple(Option(c.name, describe(c).text) for c in outcomes(columns) if c in free)
-        questions.append(Question("label", "Which column is the label?", options))
-    if "source" not in chosen:
-        options = tuple(Option(c.name, describe(c).text) for c in free if _can_be_source(c))
-        questions.append(Question("source", "Which column says where a row is from?", options))
-    for role, column in chosen.items():
-        answers[role] = column.name
+    if "groups" in answers:  # after the others: groups never take a column that has a part already
+        give("groups", find_column(columns, answers["groups"], "groups"))
+    asked: tuple[tuple[Literal["label", "source"], str, Sequence[Column]], ...] = (
+        ("label", "Which column is the label?", outcomes(columns)),
+        ("source", "Which column says where a row is from?", [c for c in columns if _can_be_source(c)]),
+    )
+    for role, words, able in asked:
+        if role in chosen:
+            continue
+        free = [c for c in able if c not in chosen.values()]
+        if able and not free:
+            held = "; ".join(f"{quoted(c.name)} is the {r}" for r, c in chosen.items() if c in able)
+            raise InputError(f"no column is left that can be the {role}: {held}. Name another column there.")
+        questions.append(Question(role, words, tuple(Option(c.name, describe(c).text) for c in free)))
     return chosen
+
+
+def _candidates(columns: Sequence[Column], answers: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    able = {
+        "label": outcomes(columns),
+        "source": [c for c in columns if _can_be_source(c)],
+        "groups": [c for c in columns if _can_be_groups(c)],
+        "features": [c for c in columns if _can_be_feature(c)],
+    }
+    held = {role: answers[role] for role in ("label", "source", "groups") if role in answers}
+
+    def offered(name: str, role: str) -> bool:
+        return name == answers.get(role) or name not in held.values()
+
+    return {role: tuple(c.name for c in of if offered(c.name, role)) for role, of in able.items()}
 
 
 def _can_be_source(column: Column) -> bool:
@@ -594,6 +621,8 @@ def _read(found: SourceInspection) -> SourceTable:
         features=tuple(column.name for column in used),
         name=found.name,
         columns={role: column.name for role, column in chosen.items()},
+        positive=str(wanted),
+        negative=next((text for text in texts if text != wanted), ""),
         decided=tuple(decided),
         dropped=dropped,
         content_hash=digest.hexdigest(),

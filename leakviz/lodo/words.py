@@ -9,10 +9,17 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from leakviz.lodo.fits import logistic
+
 NOISE_BAND = (0.45, 0.55)
 """Where the AUROC of noise features has to be for pooled LODO values to be read as ranking."""
 
+SHUFFLED_BAND = 0.005
+"""How far from 0 the gap with shuffled sources may be without a word."""
+
 _TELLS_SOURCES = 0.1  # by how much a pooled AUROC may exceed the mean within sources before it is said
+
+_MOST_SHOWN = 5  # sources that are named one by one
 
 _ROWS = ("score", "called", "label", "source_code")
 
@@ -39,7 +46,12 @@ def explain_lodo(result: xr.Dataset) -> list[str]:
     >>> explain_lodo(load_lodo("penguins__logistic"))[1].split(". ")[0]
     'Within a source the mean AUROC goes from 0.962 to 0.971'
     """
-    said = [_gap_sentence(result, "all"), _split_sentence(result), *_composition_sentences(result)]
+    said = [
+        _gap_sentence(result, "all"),
+        *_left_in_sentences(result),
+        _split_sentence(result),
+        *_composition_sentences(result),
+    ]
     if "shared_rows" in result and (shared := int(result.shared_rows.sum())):
         said.append(
             f"{shared:,} {'row has' if shared == 1 else 'rows have'} exactly the features of a row in another "
@@ -56,15 +68,116 @@ def explain_lodo(result: xr.Dataset) -> list[str]:
             f"Cross-validation, too, ranks the rows of one source with {_three(within)} only: what its pooled "
             f"{_three(pooled)} has more is telling sources apart."
         )
-    said.append(
-        f"The source's name alone ranks the label with an AUROC of {_three(result.name_auc)} "
-        f"({_three(result.name_auc_null)} where labels are shuffled)."
-    )
+    said.append(_name_sentence(result))
     said += _control_sentences(result)
     said.append(
         "All of this is transfer between these sources; about sources that are not like them it says nothing."
     )
     return said
+
+
+def retention_sentence(result: xr.Dataset, kept: xr.Dataset) -> str | None:
+    """Say that coefficients and retention are of another model than the one that gave the scores, where they are.
+
+    Parameters
+    ----------
+    result : xarray.Dataset
+        As `lodo` returns it.
+    kept : xarray.Dataset
+        As `retention` or `ablate_shortcuts` returns it.
+
+    Returns
+    -------
+    str or None
+        None where it is the same model.
+
+    Examples
+    --------
+    >>> from leakviz import load_lodo, load_retention
+    >>> kept = load_retention("penguins__logistic")
+    >>> retention_sentence(load_lodo("penguins__logistic"), kept) is None
+    True
+    >>> print(retention_sentence(load_lodo("penguins__forest"), kept).split(", not of")[0])
+    Coefficients and retention are of a logistic regression on standardised features, classes balanced
+    """
+    weight = kept.attrs.get("class_weight")
+    if weight is None:  # it came with its data, and so did the scores
+        return None
+    own = logistic(class_weight=None if weight == "none" else weight)
+    if result.attrs["model"] == " ".join(repr(own).split()) and float(kept.attrs["C"]) == 1:
+        return None
+    return (
+        f"Coefficients and retention are of a {kept.attrs['model']}, not of the model that gave the scores "
+        f"({result.attrs['model']}): they say which features such a regression would carry from source to source."
+    )
+
+
+def explain_ablation(ablation: xr.Dataset) -> list[str]:
+    """Say in a few plain sentences what taking shortcuts away does.
+
+    Parameters
+    ----------
+    ablation : xarray.Dataset
+        As `ablate_shortcuts` returns it.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from leakviz import load_ablation
+    >>> print(explain_ablation(load_ablation("penguins__logistic"))[0].split(":")[0])
+    For every source, the features whose retention among the other sources is below 0.5 are taken away
+    """
+    before, after = (_three(value) for value in ablation.auc.values)
+    level = f"{100 * float(ablation.attrs['level']):g} %"
+    least, most = int(ablation.n_dropped.min()), int(ablation.n_dropped.max())
+    said = [
+        f"For every source, the features whose retention among the other sources is below {ablation.attrs['threshold']} "
+        f"are taken away: {least}{f' to {most}' if most > least else ''} of {ablation.sizes['feature']}. "
+    ]
+    if math.isnan(float(ablation.change)):
+        said[0] += "The AUROC with sources left out is undefined (one class)."
+    else:
+        said[0] += (
+            f"With sources left out the AUROC goes from {before} to {after}, a change of {_three(ablation.change)} "
+            f"({level} over rows {_three(ablation.change_low)} to {_three(ablation.change_high)})"
+        )
+        random = ablation.random_change.values
+        said[0] += (
+            "."
+            if not random.size
+            else (
+                f"; with as many features taken at random, of {_three(random.mean())} (mean of {random.size} "
+                f"draw{'s' * (random.size > 1)}, {_three(random.min())} to {_three(random.max())})."
+            )
+        )
+    bad = int((ablation.why_not.values != "").sum()) if "why_not" in ablation else 0
+    if bad:
+        said.append(
+            f"{bad} of {ablation.sizes['source']} sources cannot be left out: without them one label is left."
+        )
+    if "step_auc" in ablation and ablation.sizes["removed"] > 1:
+        said.append(_steps_sentence(ablation))
+    return said
+
+
+def _steps_sentence(ablation: xr.Dataset) -> str:
+    half = ablation.sizes["removed"] // 2
+    cv, left_out = (ablation.step_auc.sel(ablation_protocol=name).values for name in ("cv", "lodo"))
+    count = int(ablation.removed[half])
+    said = (
+        f"Step by step, the lowest retention first: with {count} of {ablation.sizes['feature']} features gone, "
+        f"cross-validation goes from {_three(cv[0])} to {_three(cv[half])}"
+    )
+    if math.isnan(left_out[0]):
+        return said + "."
+    said += f" and leaving a source out from {_three(left_out[0])} to {_three(left_out[half])}"
+    random = ablation.step_random.values[:, half]
+    if random.size:
+        said += f" ({_three(random.mean())} where they go in random order)"
+    return f"{said}; the gap from {_three(cv[0] - left_out[0])} to {_three(cv[half] - left_out[half])}."
 
 
 def summarise_lodo(result: xr.Dataset) -> dict[str, Any]:
@@ -73,7 +186,7 @@ def summarise_lodo(result: xr.Dataset) -> dict[str, Any]:
     Parameters
     ----------
     result : xarray.Dataset
-        As `lodo` or `lodo_from_scores` returns it.
+        As `lodo`, `lodo_from_scores` or `ablate_shortcuts` returns it.
 
     Returns
     -------
@@ -141,15 +254,22 @@ def source_table(result: xr.Dataset) -> pd.DataFrame:
 
 def _gap_sentence(result: xr.Dataset, scope: str) -> str:
     of = result.sel(scope=scope)
-    cv, left_out = (of.auc.sel(protocol=name).item() for name in ("cv", "lodo"))
     gap = of.sel(baseline="cv")
+    cv, left_out = gap.matched_auc.item(), gap.matched_lodo_auc.item()
     level = f"{100 * float(result.attrs['level']):g} %"
-    where = "" if scope == "all" else f" on the {int((result.kind == 'mixed').sum())} mixed sources alone"
+    mixed = int((result.kind == "mixed").sum())
+    where = "" if scope == "all" else f" on the {mixed} mixed source{'s' * (mixed != 1)} alone"
     if math.isnan(cv) or math.isnan(left_out):
-        return f"The AUROC{where} is undefined (one class)."
+        all_rows = of.auc.sel(protocol="cv").item()
+        if math.isnan(all_rows):
+            return f"The AUROC{where} is undefined (one class)."
+        return (
+            f"Cross-validation gives an AUROC of {_three(all_rows)}{where}; with sources left out it is undefined (one "
+            "class), and so is the gap."
+        )
     over = f"{level} over rows {_three(gap.gap_low)} to {_three(gap.gap_high)}"
     if bool(of.too_few_sources):
-        n = result.sizes["source"] if scope == "all" else int((result.kind == "mixed").sum())
+        n = result.sizes["source"] if scope == "all" else mixed
         over += f"; too few sources ({n}) for an interval over sources"
     else:
         over += f", over sources {_three(gap.gap_source_low)} to {_three(gap.gap_source_high)}"
@@ -162,8 +282,13 @@ def _gap_sentence(result: xr.Dataset, scope: str) -> str:
 def _split_sentence(result: xr.Dataset) -> str:
     of = result.sel(scope="all")
     first, second = (of.within_mean.sel(protocol=name).item() for name in ("cv", "lodo"))
-    if math.isnan(first) or math.isnan(second):
+    if math.isnan(first):
         return "No source has both labels, so no AUROC within a source is defined."
+    if math.isnan(second):
+        return (
+            f"Within a source the mean AUROC is {_three(first)} in cross-validation; no source with both labels can be "
+            "left out."
+        )
     kinds = {
         name: [of[name].sel(protocol=protocol).item() for protocol in ("cv", "lodo")]
         for name in ("within", "between")
@@ -184,6 +309,23 @@ def _split_sentence(result: xr.Dataset) -> str:
     return words + "."
 
 
+def _left_in_sentences(result: xr.Dataset) -> list[str]:
+    """Say which sources cannot be left out, and why."""
+    if "why_not" not in result:
+        return []
+    bad = [
+        (str(n), str(why)) for n, why in zip(result.source.values, result.why_not.values, strict=True) if why
+    ]
+    shown = [f"Source {name!r} cannot be left out: without it, {why}." for name, why in bad[:_MOST_SHOWN]]
+    if len(bad) > _MOST_SHOWN:
+        shown.append(f"Nor can {len(bad) - _MOST_SHOWN} more.")
+    if bad:
+        shown.append(
+            "What leaving a source out gives, and every gap, is about the rows of the other sources."
+        )
+    return shown
+
+
 def _composition_sentences(result: xr.Dataset) -> list[str]:
     kinds = result.kind.values
     single = int((kinds != "mixed").sum())
@@ -197,27 +339,81 @@ def _composition_sentences(result: xr.Dataset) -> list[str]:
     return [*said, _gap_sentence(result, "mixed")] if single < kinds.size else said
 
 
+def _name_sentence(result: xr.Dataset) -> str:
+    low, high = float(result.name_auc_null_low), float(result.name_auc_null_high)
+    said = (
+        f"The source's name alone ranks the label with an AUROC of {_three(result.name_auc)} (judged by the other rows of "
+        f"the source; shuffled labels give {_three(low)} to {_three(high)} in 95 % of draws)"
+    )
+    if float(result.name_auc) <= high:
+        return f"{said}, which is no more than chance gives."
+    return (
+        f"{said}, and the majority of those rows gives the label of {_percent(result.name_accuracy)} of the rows; one label "
+        f"for all gives {_percent(result.label_majority)}."
+    )
+
+
 def _control_sentences(result: xr.Dataset) -> list[str]:
     if "noise_mean" not in result:
-        return []
-    draws = result.sizes["draw"]
+        return [str(result.attrs["controls"])] if "controls" in result.attrs else []
+    return [_noise_sentence(result), _shuffled_sentence(result)]
+
+
+def _noise_sentence(result: xr.Dataset) -> str:
     noise, low, high = (float(result[f"noise_{end}"]) for end in ("mean", "low", "high"))
+    if math.isnan(noise):
+        return "Control: with features that know nothing, the AUROC is undefined (one class)."
     said = (
-        f"Control: with features that know nothing, leaving sources out gives {_three(noise)} (mean of {draws} draws, "
-        f"95 % {_three(low)} to {_three(high)}); it should be 0.5."
+        f"Control: with features that know nothing, leaving sources out gives {_three(noise)} "
+        f"({_draws(result, low, high)}); it should be 0.5."
     )
-    if not (NOISE_BAND[0] <= noise <= NOISE_BAND[1] or low <= 0.5 <= high):
-        said += (
-            " It is not: what sources consist of moves the models' offsets, so the pooled value without a source is not "
-            "about ranking alone. Read the values within sources, and balance the classes if they are not."
+    if NOISE_BAND[0] <= noise <= NOISE_BAND[1]:
+        return said
+    if low <= 0.5 <= high:
+        return (
+            f"{said} It is outside {NOISE_BAND[0]} to {NOISE_BAND[1]}, as chance may have it in so few draws."
         )
-    shuffled, low, high = (float(result[f"shuffled_{end}"]) for end in ("mean", "low", "high"))
-    return [
-        said,
-        f"Control: with sources shuffled within each class the gap is {_three(shuffled)} (95 % {_three(low)} to "
-        f"{_three(high)}); it should be 0"
-        + ("." if abs(shuffled) <= 0.005 or low <= 0 <= high else ", and it is not quite."),
-    ]
+    by_chance = "" if math.isnan(low) else ", and not by chance"
+    return (
+        f"{said} It is not{by_chance}: what sources consist of moves the models' offsets, so the pooled value without a "
+        "source is not about ranking alone. Read the values within sources. Balanced class weights mend most of it in "
+        "a linear model, and little in trees that grow until a leaf holds one class."
+    )
+
+
+def _shuffled_sentence(result: xr.Dataset) -> str:
+    gap, low, high = (float(result[f"shuffled_{end}"]) for end in ("mean", "low", "high"))
+    if math.isnan(gap):
+        return "Control: with sources shuffled within each class, the gap is undefined (one class)."
+    said = (
+        f"Control: with sources shuffled within each class the gap is {_three(gap)} ({_draws(result, low, high)}); "
+        "it should be 0"
+    )
+    if abs(gap) <= SHUFFLED_BAND:
+        return said + "."
+    if low <= 0 <= high:
+        return said + ", which the interval holds."
+    if math.isnan(low):
+        return said + ", and one draw cannot tell whether this is chance."
+    share = result.n.values / result.n.values.sum()
+    left, folded = 1 - float(share @ share), 1 - 1 / int(result.attrs["folds"])
+    if (left - folded) * gap < 0:  # the side with more rows to train on is the better one
+        more = "cross-validation" if folded > left else "leaving a source out"
+        return (
+            f"{said}, and it is not quite: cross-validation trains on {_percent(folded)} of the rows, leaving a source out "
+            f"on {_percent(left)} on average, and this model is better with more. So much of any gap here is the number "
+            f"of rows, in favour of {more}."
+        )
+    return said + ", and it is not."
+
+
+def _draws(result: xr.Dataset, low: float, high: float) -> str:
+    """Say how many draws a control rests on, and its interval."""
+    n = result.sizes["draw"]
+    if n == 1:
+        return "one draw, so no interval"
+    level = f"{100 * float(result.attrs['level']):g} %"
+    return f"mean of {n} draws, {level} {_three(low)} to {_three(high)}"
 
 
 def _three(value: Any) -> str:

@@ -1,5 +1,6 @@
 """Leave-one-dataset-out against scikit-learn, hand-worked cases, and facts about its controls."""
 
+import json
 import math
 import pickle
 
@@ -160,12 +161,71 @@ def test_source_interval_needs_more_than_five(world, result):
 
 
 def test_name_of_the_source(world, result):
-    _, y, source = world
+    _, y, source = world  # more about it: test_lodo_naming.py
     share = pd.Series(y).groupby(source).transform("mean")
-    assert result.name_auc.item() == pytest.approx(roc_auc_score(y, share), abs=1e-12)
-    assert 0.5 < result.name_auc_null.item() < 0.62
+    assert result.name_auc_in_sample.item() == pytest.approx(roc_auc_score(y, share), abs=1e-12)
+    assert result.name_auc_null_high.item() < result.name_auc.item() <= result.name_auc_in_sample.item()
     majority = pd.Series(y).groupby(source).transform(lambda own: own.mode()[0])
-    assert result.name_accuracy.item() == (majority == y).mean()
+    assert result.name_accuracy_in_sample.item() == (majority == y).mean()
+    said = " ".join(explain_lodo(result))
+    assert f"The source's name alone ranks the label with an AUROC of {result.name_auc.item():.3f}" in said
+
+
+def test_a_source_that_cannot_be_left_out_is_marked_and_the_rest_goes_on(world):
+    X, y, source = world
+    rows = (y == 0) | (source == "b")  # all positives are in "b"; the others hold negatives only
+    X, y, source = X[rows], y[rows], source[rows]
+    found = lodo(X, y, source, seeds=(0, 1), controls=2, bootstrap=20, n_jobs=1)
+    others = found.source.values != "b"
+    assert found.why_not.values[~others].tolist() == [
+        f"training has {int((source != 'b').sum())} rows, all with y = 0"
+    ]
+    assert (found.why_not.values[others] == "").all()
+    of = found.sel(protocol="lodo")
+    assert np.isnan(of.score.values[:, source == "b"]).all()
+    assert (of.called.values[:, source == "b"] == -1).all()
+    assert not np.isnan(of.score.values[:, source != "b"]).any()
+    train = source != "c"
+    expected = default().fit(X[train], y[train]).decision_function(X[source == "c"])
+    np.testing.assert_allclose(of.score.values[0, source == "c"], expected, atol=1e-12)
+    specificity = of.rate.sel(metric="specificity").values
+    assert specificity[found.source.values == "c"].item() == (expected <= 0).mean()
+    assert np.isnan(specificity[~others]).all()
+    assert np.isnan(of.auc).all()  # the rows that are scored hold one label
+    assert np.isnan(found.gap).all()
+    assert not np.isnan(found.auc.sel(protocol="cv", scope="all"))
+    assert np.isnan(found.noise_mean)
+    said = " ".join(explain_lodo(found))
+    assert "Source 'b' cannot be left out: without it, training has" in said
+    assert "with sources left out it is undefined (one class), and so is the gap." in said
+    assert "in cross-validation; no source with both labels can be left out." in said
+    json.dumps(summarise_lodo(found), allow_nan=False)
+    with pytest.raises(
+        InputError, match="no source can be left out: without source 'b', training has 30 rows"
+    ):
+        lodo(X[:60], np.repeat([0, 1], 30), np.repeat(["b", "c"], 30), **QUICK)
+
+
+def test_a_gap_is_of_the_rows_that_both_protocols_score(world):
+    X, y, source = world
+    # "youden" needs two rows of each label in training: without "a" there is one negative.
+    rows = (y == 1) | (source == "a")
+    rows[np.flatnonzero((source == "c") & (y == 0))[0]] = True
+    X, y, source = X[rows], y[rows], source[rows]
+    found = lodo(X, y, source, threshold="youden", **(QUICK | {"controls": 1}))
+    assert (
+        found.why_not.values.tolist()[0] == "training has 1 row with y = 0, and threshold='youden' needs two"
+    )
+    assert np.isnan(found.source_auc.sel(protocol="lodo", source="a"))
+    scored = source != "a"
+    cv, left_out = (found.score.sel(protocol=p)[0].values for p in ("cv", "lodo"))
+    of = found.sel(baseline="cv", scope="all")
+    assert of.matched_auc.item() == pytest.approx(roc_auc_score(y[scored], cv[scored]), abs=1e-12)
+    assert of.matched_lodo_auc.item() == pytest.approx(roc_auc_score(y[scored], left_out[scored]), abs=1e-12)
+    assert of.gap.item() == pytest.approx((of.matched_auc - of.matched_lodo_auc).item(), abs=1e-15)
+    assert of.gap_low <= of.gap <= of.gap_high
+    assert found.auc.sel(protocol="cv", scope="all").item() == pytest.approx(roc_auc_score(y, cv), abs=1e-12)
+    assert not np.isnan(found.shuffled_gap).any()
 
 
 def test_copies_across_sources_are_counted_and_said(world):

@@ -1,5 +1,6 @@
 """What ships: published figures, kept results and the data behind them; and the command line."""
 
+import errno
 import json
 import math
 import shutil
@@ -11,6 +12,7 @@ import xarray as xr
 from leakviz import cli
 from leakviz.errors import InputError
 from leakviz.lodo import (
+    command,
     explain_lodo,
     fits,
     load_ablation,
@@ -20,12 +22,15 @@ from leakviz.lodo import (
     load_retention,
     lodo,
     lodo_cases,
+    lodo_from_scores,
     retention,
     save_lodo,
     summarise_lodo,
 )
 from leakviz.lodo.build import build
 from leakviz.lodo.cases import CASES, content_hash
+from leakviz.lodo.listing import listing
+from leakviz.lodo.words import explain_ablation, retention_sentence
 from leakviz.paths import data_dir
 
 PENGUINS = str(data_dir() / "lodo" / "penguins.csv")
@@ -98,14 +103,40 @@ def test_fact_controls_of_the_kept_results():
         assert result.sizes["seed"] == 10
         assert result.sizes["draw"] == 20
         assert abs(result.shuffled_mean.item()) < 0.005
-        assert 0.45 < result.noise_mean.item() < 0.55
+        assert -0.01 < result.shuffled_low.item() < result.shuffled_high.item() < 0.01
+        assert 0.45 < result.noise_low.item() < result.noise_high.item() < 0.55
+        assert not any("It is not" in said for said in explain_lodo(result))
     # Most of what this benchmark measures is which source a row is from.
     attacks = load_lodo("prompt_attacks__logistic")
     assert attacks.name_auc.item() > 0.9
     assert "what its pooled 0.970 has more is telling sources apart" in " ".join(explain_lodo(attacks))
     trap = load_lodo("prompt_attacks__logistic-unweighted")
     assert trap.noise_mean.item() < 0.3
-    assert "it should be 0.5. It is not" in " ".join(explain_lodo(trap))
+    assert "it should be 0.5. It is not, and not by chance" in " ".join(explain_lodo(trap))
+    # Balanced weights do not mend a forest: its trees grow until a leaf holds one class, whatever it weighs.
+    forest = load_lodo("prompt_attacks__forest")
+    assert forest.sizes["draw"] == 10
+    assert forest.noise_high.item() < 0.45
+    assert "It is not, and not by chance" in " ".join(explain_lodo(forest))
+    # Where every source has both labels, a forest passes too; its controls rest on fewer draws.
+    forest = load_lodo("harm_scored_responses__forest")
+    assert forest.shuffled_low.item() < 0 < forest.shuffled_high.item()
+    assert 0.45 < forest.noise_mean.item() < 0.55
+
+
+def test_the_readme_shows_what_the_files_hold():
+    assert listing() in (data_dir() / "lodo" / "README.md").read_text(encoding="utf-8")
+    attacks = load_lodo("prompt_attacks__forest")  # as the README says below the table
+    assert (attacks.noise_auc < 0.45).all()
+    assert (attacks.kind != "mixed").sum() == 8
+
+
+def test_controls_that_cannot_run_are_said():
+    for model in ("tfidf", "minilm"):
+        said = " ".join(explain_lodo(load_lodo(f"harm_scored_responses__{model}")))
+        assert "The two controls cannot be run here: the features behind these scores do not ship." in said
+    given = lodo_from_scores([3, 1, 2, 0], [3, 0, 2, 1], [1, 1, 0, 0], list("abab"), bootstrap=10)
+    assert any(said.startswith("No control was run: noise features") for said in explain_lodo(given))
 
 
 def test_every_kept_result_loads_and_is_documented():
@@ -251,7 +282,13 @@ QUICK = [*ANSWERED, "--controls", "1", "--jobs", "1"]
 def test_words_name_the_sources_and_what_was_decided(capsys):
     status, out, err = run(capsys, *QUICK, "--features", "bill_length_mm, bill_depth_mm")
     assert (status, err) == (0, "")
-    assert out.startswith("penguins.csv: 333 rows, 3 sources\n")
+    assert out.startswith(
+        "penguins.csv: 333 rows, 3 sources\n"
+        "Label: column 'sex'; 1 is 'male' (168 rows), 0 is 'female' (165 rows).\n"
+        "Source: column 'species'. Groups: none.\n"
+        "Features: 2 columns: 'bill_length_mm', 'bill_depth_mm'.\n"
+        "Model: Pipeline("
+    )
     assert "too few sources (3)" in out
     assert "- 2 features: 'bill_length_mm', 'bill_depth_mm'." in out
     assert "- 11 of 344 rows were left out because a value is missing." in out
@@ -262,21 +299,62 @@ def test_words_name_the_sources_and_what_was_decided(capsys):
     ]
 
 
-def test_json_and_the_file_hold_the_same_result(capsys, tmp_path):
+def test_json_and_the_files_hold_the_same_results(capsys, tmp_path):
     path = tmp_path / "result.nc"
-    status, out, _ = run(capsys, *QUICK, "--seeds", "0,1", "--retention", "--out", str(path), "--json")
+    asked = ["--seeds", "0,1", "--retention", "--ablation", "--out", str(path), "--json"]
+    status, out, _ = run(capsys, *QUICK, *asked, "--features", "bill_depth_mm,body_mass_g,year")
     answer = json.loads(out)
     assert status == 0
-    assert answer["written"] == [str(path), str(tmp_path / "result.retention.nc")]
+    assert answer["written"] == [
+        str(tmp_path / name) for name in ("result.nc", "result.retention.nc", "result.ablation.nc")
+    ]
+    assert sorted(answer["written"]) == sorted(map(str, tmp_path.iterdir()))
+    assert (answer["label_1"], answer["label_0"]) == ("male", "female")
+    assert answer["columns"] == {"label": "sex", "source": "species"}
+    assert answer["features"] == ["bill_depth_mm", "body_mass_g", "year"]
     saved = load_lodo(path)
     assert answer["lodo"]["variables"]["gap"]["values"] == saved.gap.values.tolist()
     assert saved.seed.values.tolist() == [0, 1]
-    assert saved.attrs["title"] == "penguins.csv"
+    assert (saved.attrs["title"], saved.attrs["label_1"]) == ("penguins.csv", "male")
     features = load_retention(tmp_path / "result.retention.nc")
     assert [row["feature"] for row in answer["retention"]] == features.feature.values.tolist()
+    assert answer["retention_words"] is None  # it is the model that gave the scores
     undefined = [row["retention"] for row in answer["retention"] if row["undefined"]]
     assert undefined
     assert set(undefined) == {None}
+    ablation = load_ablation(tmp_path / "result.ablation.nc")
+    assert answer["ablation"]["variables"]["change"]["values"] == ablation.change.item()
+    assert answer["ablation_words"] == explain_ablation(ablation)
+    assert (
+        f"a change of {ablation.change.item():.3f}".replace("-", "\N{MINUS SIGN}")
+        in answer["ablation_words"][0]
+    )
+
+
+def test_retention_of_another_model_is_said(capsys):
+    few = ["--features", "bill_depth_mm", "--controls", "0", "--jobs", "1", "--retention"]
+    status, out, _ = run(capsys, *ANSWERED, *few, "--model", "linear-svm")
+    said = " ".join(out.split())
+    assert status == 0
+    assert (
+        "Coefficients of a logistic regression on standardised features, classes balanced, and what" in said
+    )
+    assert (
+        "not of the model that gave the scores (Pipeline(steps=[('standardscaler', StandardScaler()), ('linearsvc'"
+        in said
+    )
+    assert "No control was run: controls=0." in said
+    # Where the weights are all that differs, the regression beside the scores has the same.
+    status, out, _ = run(capsys, *ANSWERED, *few, "--model", "logistic-unweighted")
+    said = " ".join(out.split())
+    assert "Coefficients of a logistic regression on standardised features, classes not balanced" in said
+    assert "not of the model that gave the scores" not in said
+    balanced, kept = load_lodo("prompt_attacks__logistic"), load_retention("prompt_attacks__logistic")
+    assert retention_sentence(balanced, kept) is None
+    told = retention_sentence(load_lodo("prompt_attacks__logistic-unweighted"), kept)
+    assert told.startswith(
+        "Coefficients and retention are of a logistic regression on standardised features, classes b"
+    )
 
 
 @pytest.mark.parametrize(
@@ -304,11 +382,26 @@ def test_ctrl_c_leaves_nothing_behind(capsys, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fits, "fit_and_score", stop)
-    status, out, err = run(capsys, *QUICK, "--out", str(tmp_path / "result.nc"))
-    assert (status, out) == (130, "")
-    assert "stopped; nothing was written" in err
-    assert list(tmp_path.iterdir()) == []
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    asked = [*ANSWERED, "--features", "year", "--controls", "0", "--jobs", "1", "--retention"]
+    asked += ["--out", str(tmp_path / "result.nc")]
+    monkeypatch.setattr(command, "retention", lambda *_, **__: load_retention("penguins__logistic"))
+    for place, name in ((fits, "fit_and_score"), (xr.Dataset, "to_netcdf"), (command.os, "replace")):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, stop)
+            status, out, err = run(capsys, *asked)
+        assert (status, out) == (130, "")
+        assert "stopped; nothing was written" in err
+        assert list(tmp_path.iterdir()) == []
+    (tmp_path / "old").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(command, "save_lodo", full)
+        status, out, err = run(capsys, *asked)
+    assert (status, out) == (3, "")
+    assert "result.nc' cannot be written: No space left on device." in err
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):

@@ -156,18 +156,53 @@ def test_gap_of_one_class_is_undefined_and_bad_level_is_refused():
         auroc_gap([1, 2], [2, 1], [0, 1], level=1)
 
 
-def test_samples_of_sources_count_pairs_of_the_rows_that_they_hold(sample):
+def test_a_sample_of_sources_by_hand():
+    # Source 0: positive 5, negatives 1 and 5; source 1: positives 2 and 7, negative 2; source 2: positive 3.
+    table = pair_table([5, 1, 5, 2, 7, 2, 3], [1, 0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 1, 2], n_sources=3)
+    # Source 0 twice and source 1 once. Within: 2 x 1.5 of 2 x 2, and 1.5 of 2. Between 0 and 1: 2 x (1 + 3) of
+    # 2 x (1 + 4), each 3/2 as heavy in a sample of three. The copies of 0 against each other: nothing.
+    value = pooled_of(table, np.array([[2.0, 1.0, 0.0]]))[0]
+    assert value == pytest.approx((3 + 1.5 + 1.5 * 8) / (4 + 2 + 1.5 * 10), abs=1e-15)
+
+
+def test_samples_of_sources_count_pairs_as_of_separate_sources(sample):
     first, _, y, code, K = sample
     table = pair_table(first, y, code, n_sources=K)
-    times = resample_sources(K, 5, np.random.default_rng(3))
-    assert times.sum(axis=1).tolist() == [K] * 5
+    times = resample_sources(K, 3, np.random.default_rng(3))
+    assert times.sum(axis=1).tolist() == [K] * 3
+    assert times.max() > 1
     pooled, own = pooled_of(table, times), within_mean_of(table, times)
     for drawn, value, mean in zip(times, pooled, own, strict=True):
         members = np.repeat(np.arange(K), drawn.astype(int))
-        rows = np.concatenate([np.flatnonzero(code == k) for k in members])
-        assert value == pytest.approx(roc_auc_score(y[rows], first[rows]), abs=1e-12)
+        won = pairs = 0.0
+        for a, one in enumerate(members):
+            for b, other in enumerate(members):
+                if one == other and a != b:
+                    continue  # two copies of one source
+                ones, zeros = first[(code == one) & (y == 1)], first[(code == other) & (y == 0)]
+                weight = 1 if a == b else K / (K - 1)
+                pairs += weight * ones.size * zeros.size
+                won += weight * np.heaviside(ones[:, None] - zeros, 0.5).sum()
+        assert value == pytest.approx(won / pairs, abs=1e-12)
         each = [roc_auc_score(y[code == k], first[code == k]) for k in members if k < 4]  # 4 and 5: one label
         assert mean == pytest.approx(np.mean(each), abs=1e-12)
+
+
+def test_samples_of_sources_are_centred_on_the_gap():
+    # The gap is all offset: within a source both scores rank alike, and copies of it would hide the offset.
+    rng = np.random.default_rng(6)
+    code = np.repeat(np.arange(8), 50)
+    y = rng.integers(0, 2, 400)
+    signal = y + rng.normal(size=400)
+    first, second = (pair_table(s, y, code, n_sources=8) for s in (signal, signal + rng.normal(size=8)[code]))
+    times = resample_sources(8, 4000, rng)
+    gaps = pooled_of(first, times) - pooled_of(second, times)
+    gap = first.pooled - second.pooled
+    error = gaps.std() / math.sqrt(4000)
+    assert abs(gaps.mean() - gap) < 4 * error
+    # where the copies' pairs are counted as well, it is not: the squared weights of a plain resampling
+    plain = [((times @ t.won * times).sum(1) / (times @ t.pairs * times).sum(1)) for t in (first, second)]
+    assert gap - (plain[0] - plain[1]).mean() > 10 * error
 
 
 def test_sample_without_pairs_is_undefined():

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from leakviz.decimals import stops
@@ -19,8 +20,9 @@ from leakviz.lodo import (
     sweep_retention,
     weighted_attributions,
 )
+from leakviz.lodo.pairs import auroc_gap
 from leakviz.lodo.retention import _why_undefined, fit_coefficients, fixed_basis
-from leakviz.statistics import auroc
+from leakviz.statistics import auroc, auroc_interval
 
 NAMES = ("signal", "shortcut", "flips", "noise", "constant")
 
@@ -65,6 +67,40 @@ def test_coefficients_are_scikit_learns(world, result):
     np.testing.assert_allclose(result.coefficient, full.coef_[0], atol=1e-6)
     np.testing.assert_allclose(result.intercept, full.intercept_[0], atol=1e-6)
     np.testing.assert_allclose(result.centre[:4], X[:, :4].mean(axis=0))
+
+
+def test_coefficients_without_balanced_classes_are_scikit_learns(world):
+    X, y, source = world
+    rows = (y == 1) | (np.arange(y.size) % 3 == 0)
+    X, y, source = X[rows], y[rows], source[rows]
+    found = retention(X, y, source, class_weight=None, bootstrap=0, null_draws=0, n_jobs=1)
+    Z = StandardScaler().fit_transform(X)
+    for k, name in enumerate("abcd"):
+        kept = source != name
+        model = LogisticRegression(C=source.size / kept.sum(), tol=1e-10, solver="newton-cholesky")
+        np.testing.assert_allclose(
+            found.coefficient_without[k], model.fit(Z[kept], y[kept]).coef_[0], atol=1e-6
+        )
+    assert found.attrs["class_weight"] == "none"
+    assert found.attrs["model"] == "logistic regression on standardised features, classes not balanced"
+    weighted = retention(X, y, source, bootstrap=0, null_draws=0, n_jobs=1)
+    assert weighted.attrs["class_weight"] == "balanced"
+    assert abs(weighted.coefficient - found.coefficient).max() > 0.01
+
+
+def test_a_source_without_which_one_label_is_left_is_passed_over(world):
+    X, y, source = world
+    rows = (y == 0) | (source == "b")
+    found = retention(X[rows], y[rows], source[rows], bootstrap=0, null_draws=2, n_jobs=1)
+    bad = found.source.values == "b"
+    assert found.why_not.values[bad].tolist() == [
+        f"training has {(source[rows] != 'b').sum()} rows, all with y = 0"
+    ]
+    assert np.isnan(found.coefficient_without.values[bad]).all()
+    ratio = found.coefficient_without.values[~bad, :4] / found.coefficient.values[:4]
+    np.testing.assert_allclose(found.retention.values[:4], ratio.min(axis=0))
+    assert "b" not in found.argmin_source.values
+    assert not np.isnan(found.null_retention[:, :4]).any()
 
 
 def test_retention_is_the_smallest_ratio(result):
@@ -294,7 +330,11 @@ def test_sweep_refuses(change, informative):
         ({"C": 0}, "C must be above 0"),
         ({"smallest": "2"}, "smallest must lie between 0 and 1"),
         ({"bootstrap": -1}, "bootstrap must be a whole number"),
-        ({"source": ["a", "b"] * 4}, "without source 'a', training has 4 rows, all with y = 1"),
+        (
+            {"source": ["a", "b"] * 4},
+            "no source can be left out: without source 'a', training has 4 rows, all with",
+        ),
+        ({"class_weight": "even"}, "class_weight must be 'balanced' or None, got 'even'"),
         ({"X": ["text"] * 8}, "X must be a matrix of numbers"),
         ({"X": pd.DataFrame({"p": ["u"] * 8, "q": [1] * 8})}, "column 'p' holds"),
     ],
@@ -332,10 +372,21 @@ def test_attributions_by_hand():
     assert (found.demoted_retention, found.promoted_retention) == (0.25, 1)
     two = weighted_attributions(X, result, k=2)
     assert two.jaccard.values.tolist() == [1 / 3, 1]  # p, q against q, r
-    every = weighted_attributions(X, result, k=50)
-    assert every.jaccard.values.tolist() == [1, 1]
-    assert every.order_changed.values.tolist() == [True, False]
-    assert math.isnan(every.demoted_retention)
+    assert two.attrs["undefined"] == ""
+    for k in (3, 50):  # all features are in the top 3 of 3, whatever their weights
+        every = weighted_attributions(X, result, k=k)
+        assert np.isnan(every.jaccard).all()
+        assert np.isnan(every.null_jaccard).all()
+        assert math.isnan(every.mean_jaccard)
+        assert every.attrs["undefined"].startswith(
+            f"3 features have a coefficient, so the top {k} are all of them"
+        )
+        assert every.order_changed.values.tolist() == [True, False]
+        assert math.isnan(every.demoted_retention)
+    without = result.assign(coefficient=("feature", [2.0, 0.0, 1.0]))  # a constant never moves
+    assert (
+        weighted_attributions(X, without, k=2).attrs["undefined"].startswith("2 features have a coefficient")
+    )
 
 
 def test_attributions_add_up_to_the_logit(world, result):
@@ -391,6 +442,53 @@ def test_ablation_is_a_plain_refit(world):
         np.testing.assert_allclose(
             found.score[arm, own], model.decision_function(Z[own][:, columns]), atol=1e-6
         )
+
+
+def test_steps_take_away_the_lowest_nested_retention_first(world):
+    X, y, source = world
+    found = ablate_shortcuts(X, y, source, draws=2, folds=3, n_jobs=1)
+    assert found.removed.values.tolist() == [0, 1, 2, 3, 4]
+    scores = {name: np.full((5, y.size), math.nan) for name in ("cv", "lodo")}
+    fold = StratifiedKFold(3, shuffle=True, random_state=0)
+    splits = [("cv", *split) for split in fold.split(X, y)]
+    splits += [("lodo", np.flatnonzero(source != name), np.flatnonzero(source == name)) for name in "abcd"]
+    for protocol, train, test in splits:
+        C = y.size / train.size
+        nested = retention(X[train], y[train], source[train], C=C, bootstrap=0, null_draws=0, n_jobs=1)
+        order = np.argsort(nested.retention.values, kind="stable")  # undefined ones last
+        scaler = StandardScaler().fit(X[train])
+        for count in range(5):
+            kept = np.setdiff1d(np.arange(5), order[:count])
+            model = LogisticRegression(C=C, class_weight="balanced", tol=1e-8)
+            model.fit(scaler.transform(X[train])[:, kept], y[train])
+            scores[protocol][count, test] = model.decision_function(scaler.transform(X[test])[:, kept])
+    for protocol, values in scores.items():
+        of = found.sel(ablation_protocol=protocol)
+        np.testing.assert_allclose(
+            of.step_auc, [auroc(s, y) for s in values], atol=1e-4
+        )  # a pair or two may tie
+        low, high = auroc_interval(values[2], y)
+        assert (of.step_auc_low[2].item(), of.step_auc_high[2].item()) == pytest.approx((low, high), abs=2e-4)
+        change = auroc_gap(values[3], values[0], y)
+        names = ("step_change", "step_change_low", "step_change_high")
+        assert [of[name].values[3] for name in names] == pytest.approx(change, abs=2e-4)
+    assert found.step_auc.sel(ablation_protocol="lodo", removed=0) == found.auc.sel(arm="all features")
+    np.testing.assert_array_equal(found.step_random.sel(removed=0), [found.auc.values[0]] * 2)
+    without = ablate_shortcuts(X, y, source, draws=0, steps=0, n_jobs=1)
+    assert "step_auc" not in without
+    assert ablate_shortcuts(X, y, source, draws=0, steps=3, n_jobs=1).removed.values.tolist() == [0, 2, 4]
+
+
+def test_ablation_passes_over_a_source_that_cannot_be_left_out(world):
+    X, y, source = world
+    rows = (y == 0) | (source == "b")
+    found = ablate_shortcuts(X[rows], y[rows], source[rows], draws=1, n_jobs=1)
+    bad = found.source.values == "b"
+    assert (found.why_not.values != "").tolist() == bad.tolist()
+    assert (np.isnan(found.score[0]) == (source[rows] == "b")).all()
+    assert np.isnan(found.auc).all()  # the others hold negatives only
+    assert not np.isnan(found.step_auc.sel(ablation_protocol="cv")).any()
+    assert not found.dropped.values[bad].any()
 
 
 def test_ablation_without_anything_left_ties_and_few_sources_are_refused():

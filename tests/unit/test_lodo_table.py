@@ -26,6 +26,7 @@ def test_a_plain_table():
     assert table.source.tolist() == ["north", "south", "north", "south"]
     assert table.features == ("age", "score")
     assert table.columns == {"label": "y", "source": "hospital"}
+    assert (table.positive, table.negative) == ("1", "0")
     assert (table.n, table.dropped, table.groups, table.name) == (4, 0, None, "t.csv")
     assert table.decided == (
         "Text in utf-8 with commas between cells.",
@@ -65,6 +66,7 @@ def test_questions_are_asked_and_answered():
     with pytest.raises(InputError, match=r"Which label of 'status' is the event.*Say missing='...'"):
         found.read()
     table = found.answer(positive="case", missing="drop").read()
+    assert (table.positive, table.negative) == ("case", "control")
     assert (table.X.tolist(), table.y.tolist(), table.dropped) == ([[1.5], [2.5], [3.5]], [1, 0, 1], 1)
     assert table.decided[-2:] == (
         "1 feature: 'x'. Left out: 'ward' (texts).",
@@ -75,6 +77,39 @@ def test_questions_are_asked_and_answered():
     assert found.answer(positive="case").answer(label="site", source="status").answers.get("positive") is None
     with pytest.raises(InputError, match="there is no question 'colour'"):
         found.answer(colour="red")
+
+
+def test_a_column_has_one_part():
+    raw = text(["1,n,1.5,4", "0,s,2.5,4", "0,n,3,5", "1,s,3.5,6"], header="y,site,x,patient")
+    found = inspect_sources(raw, name="t.csv", source="site")
+    assert (found.answers["label"], found.problem) == ("y", None)
+    assert found.candidates["groups"] == ("x", "patient")  # what is the label or the source is not offered
+    # The label by its own name keeps its column, and the other menus keep theirs.
+    clash = found.answer(groups="y")
+    assert (
+        clash.problem
+        == "'t.csv': groups: column 'y' is the label already. Name another column for groups, or for label."
+    )
+    assert clash.questions == ()
+    assert (clash.answers["label"], clash.candidates["label"]) == ("y", ("y",))
+    assert clash.answer(groups="patient").read().groups.tolist() == [0, 0, 1, 2]
+    assert found.answer(label="site").problem.startswith(
+        "'t.csv': source: column 'site' is the label already."
+    )
+    # Where nothing is settled by name, groups leave a label to ask for, or say that there is none.
+    raw = text(["u,n,1.5,4", "v,s,2.5,4", "v,n,3,5", "u,t,3.5,6"], header="status,site,x,patient")
+    asked = inspect_sources(raw, name="t.csv", groups="status")
+    assert (
+        asked.problem
+        == "'t.csv': no column is left that can be the label: 'status' is the groups. Name another column there."
+    )
+    assert asked.candidates["source"] == ("site", "patient")
+    assert "patient" in asked.candidates["groups"]
+    asked = asked.answer(groups="patient")
+    assert [(q.role, [o.value for o in q.options]) for q in asked.questions] == [
+        ("label", ["status"]),
+        ("source", ["status", "site"]),
+    ]
 
 
 def test_truth_values_are_features_and_labels():
@@ -130,7 +165,10 @@ def test_what_is_wrong_is_said(rows, informative):
     ("options", "informative"),
     [
         ({"label": "Y"}, "label='Y': there is no such column. Do you mean 'y'"),
-        ({"source": "y", "label": "y"}, "label and source are both column 'y'"),
+        (
+            {"source": "y", "label": "y"},
+            "source: column 'y' is the label already. Name another column for source",
+        ),
         ({"features": ["age", "y"]}, "features names column 'y', which is the label"),
         ({"features": ["age", "age"]}, "features names 'age' twice"),
         ({"features": []}, "features is empty"),

@@ -1,11 +1,14 @@
 """The page of held-out sources without a browser: its rows are the core's, its figures and texts are its rows'."""
 
 import gc
+import json
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import leakviz
 from dashboards import export
@@ -44,6 +47,10 @@ def sources(page, name):
     }
 
 
+def seen(box):
+    return box.styles.get("display") != "none"
+
+
 def hospitals(n=240, seed=0, name="clinic <b>x</b>"):
     """Return a table of three hospitals; ``crp`` tells the label in one of them alone."""
     rng = np.random.default_rng(seed)
@@ -78,7 +85,10 @@ def test_the_mixed_six_as_they_are_quoted(page):
     assert "<b>0.912</b>" in page._texts["heading"].object
     assert "<b>74.1 %</b>" in page._texts["heading"].object
     page.state.model = SAE
-    assert "<b>62.2 %</b>" in page._texts["heading"].object
+    told = page._texts["heading"].object
+    assert "<b>62.2 %</b>" in told
+    assert "0.996" not in told.split("</h1>")[0]  # of another classifier
+    assert "Of the logistic model on activations" in told
     pooled = page.data("gap").set_index("name")["lodo"]
     assert pooled["6 mixed, by rows"] == pytest.approx(0.622, abs=5e-4)
 
@@ -135,7 +145,7 @@ def test_gaps_are_sorted_and_one_label_is_another_mark(page):
     drawn = sources(page, "gap")
     marks = dict(zip(drawn["lodo"]["name"], drawn["lodo"]["mark"], strict=True))
     assert marks["advbench"] == "square"
-    assert marks["agentdojo_slack"] == "circle"
+    assert marks["agentdojo slack"] == "circle"
     assert marks["pooled"] == "diamond"
     # Both intervals of the pooled gap, laid off from the baseline.
     pooled = rows.iloc[0]
@@ -143,6 +153,49 @@ def test_gaps_are_sorted_and_one_label_is_another_mark(page):
     for bar, kind in zip(bars, ("gap", "gap_source"), strict=True):
         assert bar["x0"][0] == pytest.approx(pooled["baseline"] - pooled[f"{kind}_high"])
         assert bar["x1"][0] == pytest.approx(pooled["baseline"] - pooled[f"{kind}_low"])
+
+
+def test_one_baseline_is_held_against_the_same_rows(page):
+    page.state.read("?case=harm_scored_responses&baseline=same-source")
+    of = page.answer()
+    label, code = of["label"].values, of["source_code"].values
+    name = str(of["source"].values[0])
+    held, left_out = (of["score"].sel(protocol=p).values for p in ("same-source", "lodo"))
+    pooled, own = [], []
+    for known, scores in zip(~np.isnan(held), left_out, strict=True):
+        for into, rows in ((pooled, known), (own, known & (code == 0))):
+            pairs = label[rows].sum() * (1 - label[rows]).sum()
+            into.append((roc_auc_score(label[rows], scores[rows]), pairs))
+    pooled, own = (np.average([v for v, _ in of], weights=[w for _, w in of]) for of in (pooled, own))
+    for text in ("heading", "numbers", "pairs"):
+        assert f"{pooled:.3f}" in page._texts[text].object, text
+    assert "<b>0.700</b>" not in page._texts["heading"].object  # over all rows
+    first = page.data("gap").set_index("source").loc[name]
+    assert first["lodo"] == pytest.approx(own)
+    assert first["gap"] == pytest.approx(first["baseline"] - first["lodo"])
+    assert "Cross-validation gives" not in page._texts["said"].object
+    assert "cross-validation" not in page._texts["gap_legend"].object
+
+
+def test_a_source_has_one_name(page):
+    names = set(map(page.shown.name_of, page.answer()["source"].values.astype(str)))
+    assert "violence multi score" in names
+    assert set(page.data("gap")["name"].iloc[2:]) == names
+    assert set(sources(page, "known")["cells"]["positives"]) == names
+    assert set(sources(page, "retention")["points"]["source"]) < names
+    rows = json.loads(page._boxes["listing"].table)["rows"]
+    assert {row[-1][0] for row in rows} - {""} < names
+    assert "of exploits, has" in page._texts["explanation"].object
+
+
+def test_squares_are_told_on_the_axis_and_a_top_ten_of_four_features_is_none(page):
+    page.state.read("?case=prompt_attacks")
+    axis = page._panes["gap"].object.xaxis[0]
+    assert axis.axis_label == "AUROC (circle, diamond); recall or specificity (square)"
+    page.state.case = "penguins"
+    assert axis.axis_label == "AUROC"
+    assert "undefined here" in page._texts["explanation"].object
+    assert "Jaccard" not in page._texts["explanation"].object
 
 
 def test_too_few_sources_have_no_interval_over_sources(page):
@@ -161,9 +214,13 @@ def test_matrices_are_the_cores_and_the_switch_keeps_mixed_sources(page):
     page.state.read("?case=prompt_attacks&scope=mixed")
     cells = sources(page, "left-out")["cells"]
     of = page.answer()["pair_auc"].sel(protocol="lodo")
+    source = {page.shown.name_of(s): s for s in of["positive_source"].values.tolist()}
     assert len(cells["auc"]) == 100
     for k in (0, 37, 99):
-        at = {"positive_source": cells["positives"][k], "negative_source": cells["negatives"][k]}
+        at = {
+            "positive_source": source[cells["positives"][k]],
+            "negative_source": source[cells["negatives"][k]],
+        }
         assert cells["auc"][k] == float(of.sel(at))
     assert "0.778" in page._texts["pairs"].object  # pooled LODO of the mixed ten
     page.state.scope = "all"
@@ -192,19 +249,19 @@ def test_the_table_of_the_sliders_is_counted_by_hand(case, model):
 
 def test_what_a_case_has_not_is_said_in_a_line(page):
     page.state.read(TRAP)
-    assert not page._cards["retention"].visible
+    assert not seen(page._cards["retention"])
     assert "choose it" in page._texts["retention"].object
     with pytest.raises(ValueError, match="has no figure 'retention'"):
         page.data("retention")
     page.state.read("?case=published")
-    assert not page._cards["known"].visible
+    assert not seen(page._cards["known"])
     assert "no score of a row is public" in page._texts["pairs"].object
     page.state.model = SAE
-    assert page._cards["retention"].visible
+    assert seen(page._cards["retention"])
     assert "not public" in page._texts["retention"].object
     page.state.read("")
-    assert "no firing ratio" in page._texts["quadrants"].object
-    assert not page._boxes["quadrants"].visible
+    assert "no quadrants here" in page._texts["quadrants"].object
+    assert not seen(page._boxes["quadrants"])
 
 
 def test_a_row_is_explained_by_attributions_that_add_up(page):
@@ -278,7 +335,12 @@ def test_a_table_is_asked_about_computed_and_shown(page):
     # Another session has not got it, and the link says so.
     other = LodoPage(f"?case={own}")
     assert other.state.case == "harm_scored_responses"
-    assert any("somebody’s own" in sentence for sentence in other.told)
+    assert any("somebody’s own" in sentence for sentence in other.state.told)
+    other = LodoPage(f"?case={own}&threshold=0.2")
+    other.take(replace(page.shown, case="own:00b2"))
+    assert "taken as a new one" in other.state.told[0]
+    other.take(page.shown)
+    assert (other.state.case, other.state.threshold) == (own, 0.2)
 
 
 def test_a_bad_file_leaves_what_was_there(page):
