@@ -6,7 +6,6 @@ Source: arXiv 2607.19393, sections 6 and 7, Appendices C, E, F, G and H. The cor
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import holoviews as hv
@@ -24,7 +23,7 @@ from dashboards.detail import DetailView
 from dashboards.figures import audit as figures
 from dashboards.live import Attribute, Column, Edge, Grip, Live, Select, Slider
 from dashboards.marks import LEGEND_CSS, legend, regime_mark
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup
 from dashboards.shelf import Shelf
 from dashboards.state import PageState
 from dashboards.stencil import figure_pane
@@ -116,7 +115,7 @@ class AuditPage(pn.viewable.Viewer):
         self.state = AuditState()
         self.table = answers.page_answers()
         self.state.param["chosen"].objects = self.table["chosen"].values.tolist()
-        self.told = self.state.read(query)
+        self.state.read(query)
         super().__init__(**params)
         self._releasing = False
         self.live = self._make_live()
@@ -306,9 +305,8 @@ class AuditPage(pn.viewable.Viewer):
 
     def _heading(self) -> str:
         t = self.live.text
-        told = "".join(f'<p class="note" role="alert">{html.escape(s)}</p>' for s in self.told)
         return (
-            f'{told}<div role="status" aria-live="polite" aria-atomic="true"><h1>At gate <b>{t("say_gate")}</b> and tau '
+            f'<div role="status" aria-live="polite" aria-atomic="true"><h1>At gate <b>{t("say_gate")}</b> and tau '
             f"<b>{t('say_tau')}</b> the fingerprint fires on <b>{t('published_count')}</b> of {t('published_n')} published "
             f"clean settings and on <b>{t('own_count')}</b> of {t('own_n')} computed here.</h1></div>"
             '<p class="note">Benchmarks as people build them: another data set is the OOD set, and no class of it is in the '
@@ -569,6 +567,7 @@ class AuditPage(pn.viewable.Viewer):
         if self._root is None:
             reset = markup(self.live.reset(), sizing_mode=None, styles={"align-self": "flex-end"})
             root = self._root = pn.Column(
+                link_note(self.state),
                 markup(self._heading()),
                 pn.Column(self.live, reset, stylesheets=[theme.RULED_CSS], **_WRAP),
                 self._wild(),

@@ -5,7 +5,6 @@ Source: arXiv 2606.11267, sections 2, 5 and 7.1. The core answers, the figures d
 
 from __future__ import annotations
 
-import html
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -24,11 +23,11 @@ from scipy.special import betaincinv
 
 import leakviz
 from dashboards import theme
-from dashboards.cards import card, downloads, helped
+from dashboards.cards import Downloads, card, downloads, helped
 from dashboards.figures import calibration as figures
 from dashboards.figures.calibration import FITS, METHODS, SCALES, signed
 from dashboards.live import Attribute, Column, Live, Slider, words
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup
 from dashboards.shelf import OWN, SIMULATED, ArmSettings, Shelf, Vector, VectorState, simulated
 from dashboards.stencil import figure_pane
 from leakviz.blind import concordance_ranked
@@ -682,7 +681,8 @@ class CalibrationPage(pn.viewable.Viewer):
         self.state = CalibrationState()
         self.state.shelf = self.shelf
         self.state.param["vector"].objects = self.shelf.names()
-        self.told = self.state.read(query)
+        self.state.read(query)
+        self.shelf.hear(self.state, "calibration", TITLE)
         if own and "vector=" not in query:
             self.state.vector = own[0]
         super().__init__(**params)
@@ -985,10 +985,9 @@ class CalibrationPage(pn.viewable.Viewer):
 
     def _heading(self) -> str:
         t = self.live.text
-        told = "".join(f'<p class="note" role="alert">{html.escape(sentence)}</p>' for sentence in self.told)
         said = "".join(f"<b>{t(f'say_{i}')}</b>" if i % 2 else t(f"say_{i}") for i in range(9))
         return (
-            f'{told}<div role="status" aria-live="polite" aria-atomic="true"><h1>{said}</h1></div>'
+            f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{said}</h1></div>'
             f'<p class="note">{t("note")}</p>'
         )
 
@@ -1033,7 +1032,7 @@ class CalibrationPage(pn.viewable.Viewer):
             margin=0,
         )
 
-    def _links(self, name: str, size: tuple[float, float]) -> list[pn.widgets.FileDownload]:
+    def _links(self, name: str, size: tuple[float, float]) -> Downloads:
         return downloads(
             name, lambda backend: self.figure(name, backend), lambda: self.data(name), size=size, page=self
         )
@@ -1214,6 +1213,7 @@ class CalibrationPage(pn.viewable.Viewer):
                 stylesheets=[":host { gap: 18px }"],
             )
             root = self._root = pn.Column(
+                link_note(self.state),
                 markup(self._heading()),
                 pn.Column(
                     markup(self._laundering(), css=_HAND_CSS),

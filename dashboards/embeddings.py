@@ -27,13 +27,13 @@ import xarray as xr
 from dashboards import batteries, names
 from dashboards.batteries import OWN, Battery
 from dashboards.embeddings_result import FIGURES, Result, ResultView, make_result, read_battery, renamed
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup, waiting_note
 from dashboards.shelf import Shelf
 from dashboards.state import PageState
 from dashboards.upload import megabytes
 from dashboards.wizard import Wizard, in_memory, short, untaken
 from dashboards.work import Job, in_document, in_thread, start
-from leakviz.audit import explain
+from leakviz.audit import explain, headline
 from leakviz.embeddings import EmbeddingsInspection, inspect_embeddings
 from leakviz.embeddings.reading import LABELS, TABLES
 from leakviz.embeddings.reading import ROLES as CORE_ROLES
@@ -180,6 +180,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         super().__init__(**params)
         self.state = EmbeddingsState()
+        self.state.read(query)
         self.shelf = shelf if shelf is not None else Shelf()
         self.found: EmbeddingsInspection | None = None
         self.title = ""
@@ -188,6 +189,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         self._failed = False  # whether the answers as they are have failed
         self.results: dict[str, Result] = {}
         self.used = ""  # the result of the file that is looked at, as it is answered now
+        self._last = ""  # the audit or battery that came last
         self._asked: dict[str, tuple[str, tuple]] = {}  # questions that were open: text and options
         self._files: list[io.BytesIO] = []  # of the file that is looked at
         self._parts: dict[str, io.BytesIO] = {}  # of arrays that come one by one
@@ -209,6 +211,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         self._truth_said = truth_said
         self._show()
         self._root = pn.Column(
+            link_note(self.state),
             self.heading,
             self.upload,
             self.sheet,
@@ -414,6 +417,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         self.results[name] = result
         with pn.io.hold():
             self._show_result(result)
+            self._last = name
             self.shelf.audits = [*(a for a in self.shelf.audits if a.name != name), result.audit]
             others = [b for b in self.shelf.batteries if b.name != name]
             self.shelf.batteries = others + ([battery] if battery else [])
@@ -426,6 +430,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
             source=f"your file {quoted(name)}: {dataset.attrs['title']}",
             dataset=dataset,
         )
+        self._last = battery.name
         self.shelf.batteries = [*(b for b in self.shelf.batteries if b.name != battery.name), battery]
 
     def _set(
@@ -462,14 +467,18 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
 
     def _heading(self) -> str:
         h1, note = self._sentence()
-        return f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{h1}</h1></div><p class="note">{note}</p>'
+        waiting = waiting_note(self.shelf, "embeddings", self._last)
+        return f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{h1}</h1></div><p class="note">{note}</p>{waiting}'
 
     def _sentence(self) -> tuple[str, str]:
         """Return the sentence on top and what stands below it, as HTML."""
         found, shown = self.found, self.shown
         if self.view and shown and (found is None or self.used == shown.audit.name):
             verdict = explain(shown.answer).split("\n\n")[0]
-            return self.view.heading(), f"At the published cuts, 0.95 and 0.65: {html.escape(verdict)}"
+            at = "At the published cuts, 0.95 and 0.65: "
+            if headline(shown.answer) != shown.answer.attrs["verdict"]:
+                at = ""  # the labels come first
+            return self.view.heading(), f"{at}{html.escape(verdict)}"
         if found is None:
             return (
                 "Bring the features of a model, and see whether a trained class <b>leaked</b> into the OOD set.",
@@ -522,7 +531,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         return {
             "name": name,
             "title": result.audit.title,
-            "verdict": answer.attrs["verdict"],
+            "verdict": headline(answer),
             "size": size,
             "explain": explain(answer).split("\n\n"),
             "source": result.source,

@@ -11,7 +11,7 @@ import html
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, cast
-from urllib.parse import parse_qsl
+from urllib.parse import urlencode
 
 import holoviews as hv
 import numpy as np
@@ -30,9 +30,9 @@ from dashboards.detail import DetailView
 from dashboards.figures import fingerprint as figures
 from dashboards.fingerprint_answers import METRICS, RULE, Choice, page_answers
 from dashboards.live import Attribute, Column, Edge, Grip, Live, Select, Slider, Tap, encode_once
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup
 from dashboards.shelf import Shelf
-from dashboards.state import PageState, nearest_stop
+from dashboards.state import LONGEST, PageState, asked_of, nearest_stop
 from dashboards.stencil import figure_pane
 from leakviz.detector_sweep import LEDOIT_WOLF, alpha_name, sweep_detector, use_detector
 
@@ -94,6 +94,9 @@ OWN_CAUTIONS = (
 
 class FingerprintState(PageState):
     """What a link to this page carries."""
+
+    chooses = ("battery",)
+    brought = "embeddings"
 
     battery: Any = param.Selector(default="published", objects=list(batteries.TITLES), label="battery")
     gate = param.Number(RULE.gate, label="gate")
@@ -162,19 +165,17 @@ class FingerprintState(PageState):
                 changes[name] = nearest
         return changes
 
-    def read(self, query: str) -> list[str]:
-        """Take what a query string asks for; the battery first, for it says what else there is."""
-        asked = dict(parse_qsl(query.lstrip("?"))).get("battery", self.param["battery"].default)
+    def _read(self, query: str) -> list[str]:
+        """Read the battery first, for it says what else there is."""
+        asked = asked_of(query).get("battery", self.param["battery"].default)[:LONGEST]
         known = asked in self.param["battery"].objects
         self.adapt(batteries.get(asked if known else self.param["battery"].default, self.own))
-        return super().read(query)
+        if not known and self.waits_for(asked, "battery"):
+            kept = {name: value for name, value in asked_of(query).items() if name in self.stops}
+            query = urlencode(kept)  # the rest is about what is not here
+        return super()._read(query)
 
     def _read_one(self, name: str, text: str) -> tuple[Any, str]:
-        if name == "battery" and text.startswith(batteries.OWN) and text not in self.param[name].objects:
-            return self.param[name].default, (
-                f"The link names a battery of your own ({text}). Files stay in the session that loaded them: "
-                "load it again under “Your embeddings”. Until then the published battery is shown."
-            )
         numbers = [a for a in self.param["alpha"].objects if a != LEDOIT_WOLF]
         if name == "alpha" and numbers and text not in self.param["alpha"].objects:
             value, sentence = nearest_stop(text, np.array([float(a) for a in numbers]), "alpha", np.nan)
@@ -281,7 +282,8 @@ class FingerprintPage(pn.viewable.Viewer):
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         self.shelf = shelf or Shelf()
         self.state = FingerprintState(self.shelf.batteries)
-        self.told = self.state.read(query)
+        self.state.read(query)
+        self.shelf.hear(self.state, "fingerprint", TITLE)
         super().__init__(**params)
         self._releasing = self._adapting = self._settling = False
         self._menus: dict[str, pn.widgets.Select] = {}
@@ -686,7 +688,6 @@ class FingerprintPage(pn.viewable.Viewer):
 
     def _heading(self) -> str:
         t = self.live.text
-        told = "".join(f'<p class="note" role="alert">{html.escape(sentence)}</p>' for sentence in self.told)
         cuts = f"At gate <b>{t('say_gate')}</b> and tau <b>{t('say_tau')}</b>"
         without = None if self.rich else t("gate_says")
         if self.rich:
@@ -698,7 +699,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 f"{t('clean_ungated_says')}."
             )
         return (
-            f'{told}<div role="status" aria-live="polite" aria-atomic="true"><h1>{cuts} '
+            f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{cuts} '
             f"the fingerprint catches <b>{t('leak_count')}</b> {t('leak_word')} and raises "
             f"<b>{t('alarms')}</b> {t('alarm_word')} in {t('clean_n')} clean settings.</h1></div>"
             '<p class="note">A split is flagged when a supervised probe separates the OOD class almost perfectly and '
@@ -1078,6 +1079,7 @@ class FingerprintPage(pn.viewable.Viewer):
             )
             parts["body"] = pn.Column(**wide)
             self._root = pn.Column(
+                link_note(self.state),
                 parts["heading"],
                 parts["strip"],
                 parts["body"],

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import html as text
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import nh3
 import panel as pn
 
 from dashboards import theme
+from dashboards.shelf import Shelf
+from dashboards.state import PageState, other_file
 
 _TAGS = nh3.ALLOWED_TAGS | {
     *("button", "select", "option", "label", "output", "section", "main"),
@@ -43,6 +48,18 @@ def clean(html: str) -> str:
     )
 
 
+class _Text(pn.pane.HTML):
+    """Sends its text alone when that changes.
+
+    Panel sends the style sheets along, as other objects the first time, for which the browser lays the whole page
+    out anew: a tenth of a second for each text.
+    """
+
+    def _update(self, ref: str, model: Any) -> None:
+        properties = self._get_properties(model.document)
+        model.update(**{name: value for name, value in properties.items() if name != "stylesheets"})
+
+
 def markup(html: str, *, css: str = "", **params: Any) -> pn.pane.HTML:
     """Return a pane of sanitised HTML in the page's type.
 
@@ -56,10 +73,84 @@ def markup(html: str, *, css: str = "", **params: Any) -> pn.pane.HTML:
         Parameters of `panel.pane.HTML`.
     """
     params = {"sizing_mode": "stretch_width", "margin": 0, **params}
-    return pn.pane.HTML(
+    return _Text(
         html,
         sanitize_html=True,
         sanitize_hook=clean,
         stylesheets=[theme.TEXT_CSS, css] if css else [theme.TEXT_CSS],
         **params,
     )
+
+
+# Pages that sentences may lead to, as they are called in quotation marks.
+_PAGES = {"“Your predictions”": "predictions", "“Your embeddings”": "embeddings"}
+
+
+def notes(sentences: Sequence[str]) -> str:
+    """Write sentences as HTML that a screen reader tells at once; the page that takes a file becomes a link.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        Plain text.
+
+    Examples
+    --------
+    >>> notes(["Bring it under “Your predictions”, not <b>."])
+    '<p class="note" role="alert">Bring it under <a href="?page=predictions">Your predictions</a>, not &lt;b&gt;.</p>'
+    """
+    told = "".join(f'<p class="note" role="alert">{text.escape(one, quote=False)}</p>' for one in sentences)
+    for words, page in _PAGES.items():
+        told = told.replace(words, f'<a href="?page={page}">{words[1:-1]}</a>')
+    return told
+
+
+def link_note(state: PageState, **params: Any) -> pn.pane.HTML:
+    """Return a pane that says what a page's link asked for and does not show, or waits for.
+
+    Parameters
+    ----------
+    state : PageState
+    **params
+        As `markup` takes them.
+    """
+    pane = markup("", css="p { margin-top: 4px; overflow-wrap: anywhere }", **params)
+    seen = weakref.ref(pane)
+
+    def show(*_: Any) -> None:
+        here = seen()
+        if here is not None:
+            here.param.update(object=notes(state.told), visible=bool(state.told))
+
+    state.param.watch(show, "told")
+    show()
+    return pane
+
+
+def waiting_note(shelf: Shelf, brought: str, last: str) -> str:
+    """Write, where files are brought, which links wait for one, and whether the last was what they wait for.
+
+    Parameters
+    ----------
+    shelf : Shelf
+    brought : {"predictions", "embeddings"}
+    last : str
+        The name of what was brought last, or "".
+    """
+    told = []
+    for page, title in shelf.pages_of(last):
+        told.append(
+            f'This is the file that the link to {title} names. <a href="?page={page}">See it there, as the link shows it</a>.'
+        )
+    for page, title, missing in shelf.awaited(brought):
+        files = " and ".join(missing)
+        if last in missing:  # on its way there
+            continue
+        if last and not shelf.pages_of(last):
+            told.append(text.escape(other_file(last, missing)))
+        else:
+            told.append(
+                f'A link to <a href="?page={page}">{title}</a> waits for {files}: bring that file here, and it is shown there '
+                "as in the link."
+            )
+    return "".join(f'<p class="note" role="alert">{one}</p>' for one in told)

@@ -21,7 +21,7 @@ from dashboards.cards import card, downloads
 from dashboards.figures.purity import TITLE as TITLE_OF_CURVE
 from dashboards.figures.purity import purity_curves
 from dashboards.live import Live
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup, waiting_note
 from dashboards.purity_answers import part
 from dashboards.shelf import OWN, Shelf, Vector
 from dashboards.state import PageState
@@ -209,6 +209,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         super().__init__(**params)
         self.state = PredictionsState()
+        self.state.read(query)
         self.shelf = shelf if shelf is not None else Shelf()
         self.found: Inspection | None = None
         self.said: dict[str, str] = {}
@@ -228,11 +229,12 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
             "forgets it.",
         )
         self.look = Look()
-        self.shelf.param.watch(lambda *_: self._show(), "own")
+        self.shelf.param.watch(lambda *_: self._show(), "own", precedence=2)  # after the links that wait
         self._show()
         if self.shelf.file:
             self.load(self.shelf.file)
         self._root = pn.Column(
+            link_note(self.state),
             self.heading,
             self.upload,
             self.look.card,
@@ -403,7 +405,8 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
 
     def _heading(self) -> str:
         h1, note = self._sentence()
-        return f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{h1}</h1></div><p class="note">{note}</p>'
+        waiting = waiting_note(self.shelf, "predictions", self.used)
+        return f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{h1}</h1></div><p class="note">{note}</p>{waiting}'
 
     def _sentence(self) -> tuple[str, str]:
         """Return the sentence on top and what stands below it, as HTML."""
@@ -543,8 +546,18 @@ def judge(found: Inspection, others: dict[str, str]) -> tuple[Vector, BlindTest,
         y=read.y,
         ranked=ranked,
         folds=read.folds,
+        options=_options(found),
     )
     return vector, blind_test_ranked(ranked), purity.curves_at_start(vector)
+
+
+def _options(found: Inspection) -> tuple[tuple[str, str], ...]:
+    """Return the arguments of `leakviz.read_predictions` that read the file in the same way again."""
+    ways: dict[str, Any] = {role: found.answers.get(role) for role in ROLES}
+    ways["sheet"] = found.sheet
+    ways["delimiter"] = found.delimiter if found.delimiter != "," else None
+    ways["encoding"] = None if str(found.encoding).startswith("utf-8") else found.encoding
+    return tuple((role, str(way)) for role, way in ways.items() if way is not None)
 
 
 def _facts_of(column: ColumnFacts) -> str:

@@ -6,7 +6,6 @@ answers into a table, the figures draw, this page arranges.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from fractions import Fraction
@@ -26,7 +25,7 @@ from dashboards import theme
 from dashboards.cards import card, downloads, helped
 from dashboards.figures import purity as figures
 from dashboards.live import Attribute, Column, Edge, Live, Slider, Tap
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup, notes
 from dashboards.shelf import (
     ARM,
     OWN,
@@ -316,7 +315,9 @@ class PurityPage(pn.viewable.Viewer):
         self.state = PurityState()
         self.state.shelf = self.shelf
         self.state.offer(self.shelf.names())
-        self.told = self.state.read(query)
+        self.told: list[str] = []
+        self.state.read(query)
+        self.shelf.hear(self.state, "purity", TITLE)
         if not any(f"{name}=" in query for name in ARMS):
             self._show_arms()
         if self.shelf.own and "first=" not in query:
@@ -596,9 +597,7 @@ class PurityPage(pn.viewable.Viewer):
 
     def _say(self) -> None:
         """Show what could not be had; what was said once goes with the next change."""
-        self._alert.object = "".join(
-            f'<p class="note" role="alert">{html.escape(sentence)}</p>' for sentence in self.told
-        )
+        self._alert.object = notes(self.told)
         self._alert.visible = bool(self.told)
         self.told = []
 
@@ -889,6 +888,7 @@ class PurityPage(pn.viewable.Viewer):
                 stylesheets=[":host { gap: 18px }"],
             )
             root = self._root = pn.Column(
+                link_note(self.state),
                 self._alert,
                 markup(self._heading(), css=_BANNER_CSS),
                 pn.Column(

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 import param
 
 from dashboards.batteries import Battery
-from dashboards.state import PageState
+from dashboards.state import OWN, PageState
 from leakviz.arms import simulate_arms
 from leakviz.moments import FitStatistics
 from leakviz.paths import data_dir
@@ -65,7 +66,6 @@ ARM = {
     "deterministic": "deterministic flag",
     "laundered": "miscalibrated leak, laundered by Platt",
 }
-OWN = "own:"
 SIMULATED = "arm:"
 
 
@@ -87,6 +87,8 @@ class Vector:
     folds : numpy.ndarray or None
     honest : str
         Name of its honest twin on the same rows, or "".
+    options : tuple of (str, str)
+        How a user's file was read, as arguments of `leakviz.read_predictions`; empty for the others.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Vector:
     ranked: RankedPredictions = field(repr=False)
     folds: np.ndarray | None = field(default=None, repr=False)
     honest: str = ""
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,26 +203,15 @@ class VectorState(PageState):
     ----------
     shelf : Shelf
         The session's. A page sets it before it reads a link.
-    chooses : tuple of str
-        The parameters that name a vector.
     """
 
-    chooses: tuple[str, ...] = ()
+    brought = "predictions"
     shelf: Shelf
 
     def title(self, name: str, value: Any) -> str:
         """Return what a value is called on the screen."""
         known = name in self.chooses and value in self.shelf.names()
         return self.shelf.title(value) if known else super().title(name, value)
-
-    def _read_one(self, name: str, text: str) -> tuple[Any, str]:
-        declared = self.param[name]
-        if name in self.chooses and text.startswith(OWN) and text not in declared.objects:
-            return declared.default, (
-                "The link shows a file of somebody’s own. Files stay in the session that loaded them: load it "
-                f"again under “Your predictions”. Until then, {self.title(name, declared.default)} is shown."
-            )
-        return super()._read_one(name, text)
 
 
 class Shelf(param.Parameterized):
@@ -244,6 +236,53 @@ class Shelf(param.Parameterized):
     audits = param.List(default=[], item_type=Audit)
     arms = param.ClassSelector(class_=ArmSettings, default=ArmSettings())
     file = param.String(default="")
+
+    def __init__(self, **params: Any):
+        super().__init__(**params)
+        self._links: WeakKeyDictionary[PageState, tuple[str, str]] = WeakKeyDictionary()
+        # After the pages, which offer first what has come.
+        self.param.watch(self._came, ["own", "batteries", "audits"], precedence=1)
+
+    def hear(self, state: PageState, page: str, title: str) -> None:
+        """Let a page's state know what comes onto the shelf: a link that it was read from may wait for it.
+
+        Parameters
+        ----------
+        state : PageState
+        page, title : str
+            The page's name in links, and on the screen.
+        """
+        self._links[state] = (page, title)
+
+    def _came(self, *_: Any) -> None:
+        for state in list(self._links):
+            state.arrive()
+
+    def awaited(self, brought: str) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Return which links wait for a file: name and title of their page, and the names of the files.
+
+        Parameters
+        ----------
+        brought : {"predictions", "embeddings"}
+            Where the file is brought.
+
+        Examples
+        --------
+        >>> from dashboards.purity import PurityPage
+        >>> shelf = Shelf()
+        >>> page = PurityPage("?first=own:0123456789ab&delta=0.1", shelf)
+        >>> shelf.awaited("predictions")
+        [('purity', 'Purity', ('own:0123456789ab',))]
+        """
+        return [
+            (*page, state.missing)
+            for state, page in self._links.items()
+            if state.missing and state.brought == brought
+        ]
+
+    def pages_of(self, name: str) -> list[tuple[str, str]]:
+        """Return name and title of the pages whose link has waited for this file."""
+        return [page for state, page in self._links.items() if name in state.came]
 
     def names(self) -> list[str]:
         """Return what can be chosen: the user's vectors, then the shipped, then the simulated."""

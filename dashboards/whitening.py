@@ -6,13 +6,12 @@ puts the answers into a table, the figures draw, this page arranges.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import holoviews as hv
 import numpy as np
@@ -28,9 +27,9 @@ from dashboards.ahead import AHEAD, Step
 from dashboards.cards import card, downloads
 from dashboards.figures import whitening as figures
 from dashboards.live import Attribute, Column, Live, Slider, Tap, encode_once
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup, notes
 from dashboards.shelf import OWN, Audit, Shelf
-from dashboards.state import PageState, nearest_stop
+from dashboards.state import LONGEST, PageState, asked_of, nearest_stop
 from dashboards.stencil import figure_pane
 from dashboards.whitening_answers import ALL, CHOSEN, ROWS, WITHOUT, Case
 from leakviz.whitening import ALPHAS
@@ -61,6 +60,10 @@ LESSONS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 class WhiteningState(PageState):
     """What a link to this page carries. ``setting=`` of the computed battery is understood, too."""
+
+    chooses = ("features",)
+    brought = "embeddings"
+    understands = ("setting",)
 
     features: Any = param.Selector(default="", objects=[""], label="features")
     ood: Any = param.Selector(default="", objects=[""], label="OOD")
@@ -112,29 +115,25 @@ class WhiteningState(PageState):
                 if getattr(self, name) not in self.param[name].objects:
                     setattr(self, name, self.param[name].default)
 
-    def read(self, query: str) -> list[str]:
-        """Take what a query string asks for, as far as it can be had."""
-        asked = dict(parse_qsl(query.lstrip("?"), keep_blank_values=True))
+    def _read(self, query: str) -> list[str]:
+        asked = asked_of(query)
         told = []
         if "setting" in asked:
             found, sentence = parts_of(asked.pop("setting")[:200])
             asked |= found
             told += [sentence] if sentence else []
         default = self.param["features"].default
-        features = asked.get("features", default)
+        features = asked.get("features", default)[:LONGEST]
         if features not in self.param["features"].objects:
-            if features.startswith(OWN):
-                told.append(
-                    "The link names embeddings of your own, which stay in the session that loaded them: load them "
-                    "again under “Your embeddings”. Until then the default is shown."
-                )
+            if self.waits_for(features, "features"):
+                asked = {}  # the rest is about what is not here
             else:
                 told.append(
-                    f"The link asks for features “{features[:200]}”, which are not here; the default is shown."
+                    f"The link asks for features “{features}”, which are not here; the default is shown."
                 )
             features = asked["features"] = default
         self.suit(features)
-        return told + super().read(urlencode(asked))
+        return told + super()._read(urlencode(asked))
 
     def _read_one(self, name: str, text: str) -> tuple[Any, str]:
         if name == "alpha":
@@ -281,7 +280,9 @@ class WhiteningPage(pn.viewable.Viewer):
         self.state.offer(self.shelf.audits)
         if self.shelf.audits and "features=" not in query and "setting=" not in query:
             query = f"{query}&features={self.shelf.audits[-1].name}"
-        self.told = self.state.read(query)
+        self.told: list[str] = []
+        self.state.read(query)
+        self.shelf.hear(self.state, "whitening", TITLE)
         super().__init__(**params)
         self._busy = False
         self._alert = markup("", css="p { margin-top: 4px }")
@@ -656,9 +657,7 @@ class WhiteningPage(pn.viewable.Viewer):
 
     def _say(self) -> None:
         """Show what could not be had; what was said once goes with the next change."""
-        self._alert.object = "".join(
-            f'<p class="note" role="alert">{html.escape(sentence)}</p>' for sentence in self.told
-        )
+        self._alert.object = notes(self.told)
         self._alert.visible = bool(self.told)
         self.told = []
 
@@ -939,6 +938,7 @@ class WhiteningPage(pn.viewable.Viewer):
             wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
             first = pn.Column(self._auroc(), self._histograms(), stylesheets=[_THREE_CSS], **wide)
             root = self._root = pn.Column(
+                link_note(self.state),
                 self._alert,
                 markup(self._heading(), css=_BANNER_CSS),
                 self._controls(),

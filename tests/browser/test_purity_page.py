@@ -186,7 +186,7 @@ def test_choosing_patches_without_new_canvases(visit):
 
 def test_a_link_to_anothers_file(visit):
     page = visit("?page=purity&first=own:0123", figures=FIGURES)
-    assert "load it again" in page.get_by_role("alert").inner_text()
+    assert "Bring the file under" in page.get_by_role("alert").inner_text()
 
 
 def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_screen(visit):

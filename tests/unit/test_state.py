@@ -52,9 +52,11 @@ def test_what_is_written_is_read_back(tau, backbone, hidden, chosen):
     assert values(other) == values(state)
 
 
-def test_what_a_link_leaves_out_is_at_its_default_and_other_keys_are_nobodys_business():
+def test_what_a_link_leaves_out_is_at_its_default_and_an_old_key_is_told():
     state = State(tau=1.0, backbone="vit", hidden=["leak"])
-    assert state.read("?page=fingerprint&utm_source=x&name=y") == []
+    assert state.read("?page=fingerprint&taus=x&name=y&told=z") == [
+        "The link names “taus”, “name”, “told”, which this page does not have; it is left out."
+    ]
     assert values(state) == DEFAULTS
     assert state.query() == "tau=0.65"
 
@@ -92,7 +94,8 @@ def test_states_share_nothing():
         ("tau=inf", 0.65, "The link asks for tau “inf”, which is no number; 0.65 is shown."),
         ("tau=1e999", 0.65, "The link asks for tau “1e999”, which is no number; 0.65 is shown."),
         ("tau=0,8", 0.65, "The link asks for tau “0,8”, which is no number; 0.65 is shown."),
-        ("tau=0.2&tau=1", 1.0, None),  # the last of repeated keys, as browsers' own forms would
+        ("tau=0.2&tau=1", 1.0, "The link says tau more than once; the last is taken."),
+        ("tau=1&tau=1", 1.0, None),
     ],
 )
 def test_a_number_is_a_stop_or_a_sentence(query, tau, sentence):
@@ -115,6 +118,15 @@ def test_a_choice_named_twice_counts_once():
     state = State()
     state.read("hidden=leak,leak")
     assert state.hidden == ["leak"]
+
+
+def test_what_was_told_goes_when_the_page_is_moved_on():
+    state = State()
+    state.read("tau=7")
+    state.tau = 1.0  # where it stood
+    assert state.told
+    state.backbone = "vit"
+    assert state.told == []
 
 
 def test_a_very_long_value_is_cut_before_it_is_told():

@@ -134,12 +134,12 @@ def test_leaks_balance_in_every_block():
 
 
 def test_a_link_is_read_and_written():
-    page = AuditPage("?gate=0.9&tau=0.8&reading=ahss&convention=dropped&chosen=wild_memo&tau2=1")
-    assert page.told == []
+    page = AuditPage("?gate=0.9&tau=0.8&reading=ahss&convention=dropped&chosen=wild_memo")
+    assert page.state.told == []
     assert page.state.query() == "gate=0.9&tau=0.8&reading=ahss&convention=dropped&chosen=wild_memo"
     assert page.live.value("reading") == "ahss"
     assert "Memo, leaked" in say(page, "detail")
-    assert len(AuditPage("?reading=none&gate=2").told) == 2
+    assert len(AuditPage("?reading=none&gate=2").state.told) == 2
 
 
 def test_a_release_changes_the_state_once(page):

@@ -121,7 +121,7 @@ def test_moving_there_shows_what_is_drawn_there(shelf, stops):
             del stencil._DRAWN[key]
         query = "&".join(f"{k}={v}" for k, v in stops.items())
         fresh = CalibrationPage(f"?{query}", shelf)
-        assert fresh.told == []
+        assert fresh.state.told == []
         drawn = state_of(fresh)
     finally:
         stencil._DRAWN.update(kept)
@@ -426,7 +426,7 @@ def test_a_link_brings_everything_back(shelf):
         "&scale=standardised&eta=beta&a=5&b=40"
     )
     page = CalibrationPage("?" + query, shelf)
-    assert page.told == []
+    assert page.state.told == []
     assert page.state.query() == query
     assert {name: page.live.value(name) for name in START} == {
         name: getattr(page.state, name) for name in START
@@ -435,7 +435,7 @@ def test_a_link_brings_everything_back(shelf):
 
 def test_a_link_to_somebody_else_s_predictions_says_so(shelf):
     page = CalibrationPage("?vector=own:elsewhere&bins=500", shelf)
-    assert len(page.told) == 2
+    assert len(page.state.told) == 2
     assert page.state.vector == calibration.DEFAULT
     assert page.state.bins == 50
 

@@ -70,7 +70,7 @@ def framed():
 def test_a_stop_answers_as_the_core_does(computed, query, keep):
     page = FingerprintPage(f"battery=computed&{query}")
     s = page.state
-    assert page.told == []
+    assert page.state.told == []
     alpha = s.alpha if s.alpha == "ledoit-wolf" else float(s.alpha)
     under = use_detector(computed, alpha=alpha, covariance=s.covariance, detector=s.detector)
     kept = np.flatnonzero(keep(computed).values)
@@ -243,15 +243,15 @@ def test_a_link_names_the_stop_that_it_means():
     page = FingerprintPage("battery=computed&alpha=0.011&gate=0.955&tau=0.65&detector=both&hidden=retrained")
     s = page.state
     assert (s.alpha, s.detector, s.hidden) == ("0.01", "max", ["retrained"])
-    assert any("alpha 0.011; the nearest stop, 0.01, is shown" in told for told in page.told)
-    assert any("gate 0.955; the nearest stop" in told for told in page.told)
-    assert any("detector “both”, which is not here" in told for told in page.told)
+    assert any("alpha 0.011; the nearest stop, 0.01, is shown" in told for told in page.state.told)
+    assert any("gate 0.955; the nearest stop" in told for told in page.state.told)
+    assert any("detector “both”, which is not here" in told for told in page.state.told)
     assert FingerprintPage(s.query()).live.state == page.live.state
-    assert "is no number; Ledoit-Wolf is shown" in FingerprintPage("battery=computed&alpha=x").told[0]
+    assert "is no number; Ledoit-Wolf is shown" in FingerprintPage("battery=computed&alpha=x").state.told[0]
     lost = FingerprintPage("battery=own:7&alpha=0.1")
     assert lost.state.battery == "published"
-    assert "Files stay in the session that loaded them" in lost.told[0]
-    assert "alpha “0.1”, which is not here" in lost.told[1]
+    assert "own:7" in lost.state.told[0]
+    assert len(lost.state.told) == 1  # alpha is a value of the battery that is not here
 
 
 def test_another_battery_brings_its_own_hand_and_the_frame_stays(framed):
@@ -265,7 +265,7 @@ def test_another_battery_brings_its_own_hand_and_the_frame_stays(framed):
     assert s.gate in s.stops["gate"]
     assert page.live is not published
     assert [root[0], root[1], page._menus["battery"]] == kept
-    assert "alpha <b>" in root[0].object
+    assert "alpha <b>" in root[1].object
     assert [m.label for m in page._parts["extra"]] == ["covariance", "detector", "OOD group"]
     assert page.subject == "Computed battery, 268 settings"
     page._menus["covariance"].value = "tied"  # as a hand does
@@ -307,7 +307,7 @@ def test_a_battery_of_ones_own_is_answered_as_the_core_does():
     members = [f"{kind}_c10_rn_{i}" for kind in ("P", "N_excl") for i in range(3)]
     mine = published.sel(setting=members).drop_vars("fired_published")
     page = FingerprintPage("battery=own:1", Shelf(batteries=[Battery("own:1", "mine", "mine.nc", mine)]))
-    assert page.told == []
+    assert page.state.told == []
     assert (shown(page)["leak_count"], shown(page)["clean_n"]) == ("3 of 3", "3")
     assert page.answer().identical(leakviz.score_battery(mine, leakviz.Rule()))
     assert page.figure_names() == ("scatter", "map", "rates", "contrast")

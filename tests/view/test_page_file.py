@@ -19,12 +19,12 @@ import leakviz
 from app import PAGES
 from dashboards import page_file as module
 from dashboards.fingerprint import FingerprintPage
-from dashboards.page_file import ALIASES, LEFT_OUT, main, page_file, write
+from dashboards.page_file import ALIASES, LEFT_OUT, main, page_file
 from dashboards.provenance import hash_of_arrays, sources
 from dashboards.purity import PurityPage
 from dashboards.shelf import Shelf, Vector, shipped
 from leakviz import cli
-from leakviz.paths import data_dir
+from leakviz.paths import data_dir, write_whole
 from leakviz.purity import rank_predictions
 
 HOSTILE = "</script><img src=x onerror=\"alert(1)\"> & 'too'.csv"
@@ -246,9 +246,9 @@ def test_the_command_writes_a_page_at_a_state(here, tmp_path, capsys):
     assert facts["state"] == "gate=1&tau=0.6"
     assert facts["bytes"] == out.stat().st_size
     assert said.err.splitlines() == [f"leakviz: {sentence}" for sentence in facts["told"]]
-    assert facts["told"][:-2] == FingerprintPage("gate=3&tau=0.6&metric=<b>").told
+    assert facts["told"][:-1] == FingerprintPage("gate=3&tau=0.6&metric=<b>").state.told
     assert "The link asks for gate 3; the nearest stop, 1, is shown." in facts["told"]
-    assert [re.findall("“(.*)”", sentence) for sentence in facts["told"][-2:]] == [["gat"], ["map"]]
+    assert facts["told"][-1].startswith("The link names “gat”, “map”, which this page does not have")
     text = out.read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert "<b>" not in outside(text)
@@ -295,7 +295,7 @@ def test_a_stop_leaves_nothing(monkeypatch, tmp_path, capsys):
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", stop)
         with pytest.raises(KeyboardInterrupt):
-            write("text", out)
+            write_whole(out, "text")
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(module, "page_file", stop)
     assert main(["purity", "--out", str(out)]) == cli.STOPPED

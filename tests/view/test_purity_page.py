@@ -11,6 +11,7 @@ import leakviz
 from dashboards import export
 from dashboards import purity_answers as answers
 from dashboards.figures import purity as figures
+from dashboards.markup import link_note
 from dashboards.purity import DEFAULT, NONE, PurityPage
 from dashboards.shelf import PUBLISHED, ArmSettings, Shelf, Vector, shipped, shipped_names
 from leakviz.blind import CEILING_STOPS, blind_test_ranked
@@ -352,16 +353,19 @@ def test_a_link_to_anothers_file_says_so():
     page = PurityPage("?first=own:feedbeef&delta=0.1")
     assert page.state.first == DEFAULT[0]
     assert page.state.delta == 0.1
-    assert "load it again" in page._alert.object
-    assert page._alert.visible
+    note = link_note(page.state)
+    assert note.visible
+    assert "own:feedbeef" in note.object
+    assert 'Bring the file under <a href="?page=predictions">Your predictions</a>' in note.object
 
 
 def test_lost_links_and_the_header_name_vectors_as_the_menus_do():
     page = PurityPage("?first=own:feedbeef&third=arm:nothing&beside=unheard__of")
-    assert DEFAULT[0] not in page._alert.object
-    assert f"Until then, {shipped(DEFAULT[0]).title} is shown" in page._alert.object
-    assert f"which is not here; {shipped(DEFAULT[1]).title} is shown" in page._alert.object
-    assert "“arm:nothing”, which is not here; none is shown" in page._alert.object
+    told = " ".join(page.state.told)
+    assert DEFAULT[0] not in told
+    assert f"Until then: {shipped(DEFAULT[0]).title}." in told
+    assert f"which is not here; {shipped(DEFAULT[1]).title} is shown" in told
+    assert "“arm:nothing”, which is not here; none is shown" in told
     assert page.subject == f"{shipped(DEFAULT[0]).title}, and 1 more"
     page.state.beside = NONE
     assert page.subject == shipped(DEFAULT[0]).title

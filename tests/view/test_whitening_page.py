@@ -14,6 +14,7 @@ from dashboards import batteries, export
 from dashboards import whitening_answers as answers
 from dashboards.figures import whitening as figures
 from dashboards.live import stop_of
+from dashboards.markup import link_note
 from dashboards.shelf import Audit, Shelf
 from dashboards.whitening import LESSONS, WhiteningPage, parts_of
 from leakviz.detectors import detector_auroc
@@ -302,20 +303,20 @@ def test_links():
     page = WhiteningPage("?setting=N_excl_resnet-fashion_Sandal&alpha=0.1&rows=300&covariance=tied")
     s = page.state
     assert (s.features, s.ood, s.fit, s.alpha) == ("resnet-fashion", "Sandal", "without", "0.1")
-    assert (page.case.covariance, page.case.fit.count, page.told) == ("tied", 300, [])
+    assert (page.case.covariance, page.case.fit.count, page.state.told) == ("tied", 300, [])
     assert WhiteningPage("?" + s.query()).state.query() == s.query()
     assert parts_of("P_vit-mnist_2")[0] == {"features": "vit-mnist", "ood": "2", "fit": "all"}
     assert "retrained" in parts_of("N_retrain_resnet-fashion_Sandal")[1]
     nearest = WhiteningPage("?alpha=0.0101")
     assert nearest.state.alpha == "0.01"
-    assert "nearest stop, 0.01" in nearest._alert.object
+    assert "nearest stop, 0.01" in nearest.state.told[0]
 
 
 @pytest.mark.parametrize(
     ("query", "told"),
     [
         ("?setting=P_nothing", "a setting that the computed battery has not"),
-        ("?features=own:feedbeef", "load them again"),
+        ("?features=own:feedbeef", "own:feedbeef: a link carries the hash"),
         ("?features=<script>", "features “&lt;script&gt;”"),
         ("?ood=Hat", "“Hat”, which is not here"),
         ("?alpha=much", "“much”, which is no number; Ledoit and Wolf’s is shown"),
@@ -324,9 +325,9 @@ def test_links():
 )
 def test_what_a_link_cannot_have_is_said(query, told):
     page = WhiteningPage(query)
-    assert told in page._alert.object
-    assert page._alert.visible
-    assert "<script" not in page._alert.object
+    shown = [pane for pane in (link_note(page.state), page._alert) if pane.visible]
+    assert told in " ".join(pane.object for pane in shown)
+    assert all("<script" not in pane.object for pane in shown)
 
 
 # ---- alpha 0, where the covariance is singular

@@ -1,0 +1,224 @@
+"""Links to every page: what is written is read back, junk is answered, and a link to a file waits for it."""
+
+from urllib.parse import quote_plus, urlencode
+
+import numpy as np
+import param
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import app
+from dashboards.audit import AuditState
+from dashboards.batteries import Battery, published
+from dashboards.calibration import CalibrationState
+from dashboards.embeddings import EmbeddingsState
+from dashboards.fingerprint import FingerprintPage, FingerprintState
+from dashboards.lodo import LodoState
+from dashboards.markup import link_note, waiting_note
+from dashboards.mechanism import WORLD, MechanismState, write_centres
+from dashboards.predictions import PredictionsState
+from dashboards.purity import PurityState
+from dashboards.shelf import Audit, Shelf
+from dashboards.whitening import WhiteningPage, WhiteningState
+from leakviz import read_predictions
+from leakviz.moments import fit_statistics
+
+SCRIPT = "<script>alert(1)</script>"
+HOSTILE = [
+    "{key}=nonsense&{key}2=1",
+    "{key}=nan&{key}=inf",
+    "{key}=-1e308",
+    "{key}=" + "9" * 50_000,
+    "{key}=" + quote_plus(SCRIPT),
+    "{key}=%ff%zz%00%",
+    "{key}=own:0123456789ab",
+    "{key}=own:..%2F..%2Fetc",
+    "{key}=1,2;3,,&&&=&{key}",
+    "taus=0.5&utm_source=x&told=1&name=2",
+]
+
+
+SHELF = Shelf()
+STATES = {
+    "fingerprint": FingerprintState,
+    "whitening": WhiteningState,
+    "audit": AuditState,
+    "purity": PurityState,
+    "calibration": CalibrationState,
+    "lodo": LodoState,
+    "embeddings": EmbeddingsState,
+    "predictions": PredictionsState,
+    "learn": MechanismState,
+}
+
+
+def made(name):
+    """Return a page's state as the page makes it."""
+    state = STATES[name]()
+    if name in ("purity", "calibration"):
+        state.shelf = SHELF
+    if name == "purity":
+        state.offer(SHELF.names())
+    if name == "calibration":
+        state.param["vector"].objects = SHELF.names()
+    if name == "whitening":
+        state.offer([])
+    if name == "audit":
+        state.param["chosen"].objects = ["", "N_excl_resnet-fashion_Sandal"]
+    return state
+
+
+def values(state):
+    return {name: getattr(state, name) for name in state.names()}
+
+
+def allowed(state):
+    """Tell whether every value of a state is one that can be chosen."""
+    for name in state.names():
+        value, declared = getattr(state, name), state.param[name]
+        if name in state.stops:
+            assert value in state.stops[name]
+        elif isinstance(declared, param.ListSelector):
+            assert set(value) <= set(declared.objects)
+        elif isinstance(declared, param.Selector):
+            assert value in declared.objects
+
+
+# What is written is read back
+
+
+@st.composite
+def choices(draw, state):
+    """Draw what a hand could have moved, with the data as they are."""
+    wanted = {}
+    for name in state.names():
+        declared = state.param[name]
+        if name in ("features", "battery", "case", "model"):
+            continue
+        if name in state.stops:
+            wanted[name] = draw(st.sampled_from(np.asarray(state.stops[name]).tolist()))
+        elif isinstance(declared, param.ListSelector):
+            among = list(declared.objects)
+            kept = draw(st.sets(st.sampled_from(among), min_size=name == "classes")) if among else set()
+            wanted[name] = [one for one in among if one in kept]
+        elif isinstance(declared, param.Selector):
+            wanted[name] = draw(st.sampled_from(list(declared.objects)))
+    return wanted
+
+
+@pytest.mark.parametrize("name", STATES)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_what_is_written_is_read_back(name, data):
+    state, other = made(name), made(name)
+    for first in {"features", "battery", "case"} & set(state.names()):  # decides what else there is
+        assert (
+            state.read(urlencode({first: data.draw(st.sampled_from(state.param[first].objects[:2]))})) == []
+        )
+    state.param.update(**data.draw(choices(state)))
+    if name == "learn" and state.step == WORLD:
+        point = st.tuples(*[st.floats(-5, 5).map(lambda v: round(v, 1))] * 2)
+        state.centres = write_centres(data.draw(st.lists(point, min_size=2, max_size=4)))
+    elif name == "learn":
+        state.read(state.query())  # what the world is like is a part of the state only where it is seen
+    elif name == "purity":
+        state.param.update(n=data.draw(st.integers(1_000, 300_000)), c=data.draw(st.floats(0.6, 0.9)))
+    query = state.query()
+    assert other.read("?page=x&" + query) == []
+    assert values(other) == values(state)
+    assert other.query() == query
+
+
+# Junk
+
+
+def test_every_page_is_here():
+    assert set(STATES) >= set(app.PAGES) - {"report"}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_no_link_breaks_a_page(name):
+    state = made(name)
+    state.read("")
+    plain, note = values(state), link_note(state)
+    for key in [*state.names(), "setting"]:
+        for junk in HOSTILE:
+            told = state.read(junk.format(key=key))
+            allowed(state)
+            assert "<script" not in note.object
+            assert all(len(sentence) < 700 for sentence in told)
+            if values(state) == plain:
+                assert told, junk.format(key=key)  # what was asked is not shown, and that is said
+            state.read("")
+            assert (values(state), state.told, note.visible) == (plain, [], False)
+
+
+def test_the_app_says_what_a_link_does_not_show(monkeypatch):
+    monkeypatch.setattr(app, "FIRST", "embeddings")  # which is shown soonest
+    session = app.App("?page=embedings&tau=0.6")
+    state = session.made["embeddings"].state
+    note = link_note(state)
+    assert state.told == ["The link names the page “embedings”, which is not here; Your embeddings is shown."]
+    session.shell.wanted = "?page=embeddings&tau=7"  # the page is there already
+    assert "The link names “tau”, which this page does not have; it is left out." in note.object
+
+
+# Files
+
+
+def predictions(seed=0, n=400):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(size=n).round(4)
+    y = rng.uniform(size=n) < p
+    return "\n".join(["risk,died", *(f"{a},{int(b)}" for a, b in zip(p, y, strict=True))]).encode()
+
+
+def test_a_link_to_predictions_waits_for_the_file_and_knows_it():
+    a, b = (f"own:{read_predictions(predictions(seed)).content_hash[:12]}" for seed in (0, 1))
+    link = f"first={a}&beside={b}&third=none&delta=0.1&k_min=100"
+    session = app.App("?page=predictions")
+    page = app.PAGES["purity"][1]("?page=purity&" + link, session.shelf)
+    session.made["purity"] = page
+    assert page.state.delta == 0.1
+    assert f"{a} and {b}" in page.state.told[0]
+    assert session._query("purity") == f"page=purity&{link}"  # a copy of the address is the link
+    bring = session.made["predictions"]
+    bring.load(predictions(seed=2), "mine.csv")  # the same name, other numbers
+    assert f"the link names {a} and {b}, this is {bring.used}, taken as a new one" in bring.heading.object
+    assert page.state.first == bring.used
+    bring.load(predictions(seed=1), "renamed.csv")
+    assert (page.state.beside, page.state.missing) == (b, (a,))
+    assert f"waits for {a}" in bring.heading.object
+    bring.load(predictions(), "renamed.csv")
+    assert page.state.query() == f"first={a}&beside={b}&delta=0.1&k_min=100&epsilon=0.01"
+    assert page.live.value("delta") == 0.1
+    assert "This is the file that the link to Purity names" in bring.heading.object
+    assert "waits" not in bring.heading.object
+
+
+def test_a_link_to_embeddings_and_to_their_battery_waits_for_the_file():
+    shelf, rng = Shelf(), np.random.default_rng(0)
+    query = "features=own:00a1&covariance=tied&alpha=0.1"
+    whitening = WhiteningPage("?" + query, shelf)
+    fingerprint = FingerprintPage(
+        "?battery=own:00a1&gate=0.9&tau=0.5&metric=specificity&backbone=mine", shelf
+    )
+    assert fingerprint.state.tau == 0.5  # of the nearest valid state
+    assert waiting_note(shelf, "embeddings", "").count("waits for own:00a1") == 2
+    assert waiting_note(shelf, "predictions", "") == ""
+    for name in ("own:00b2", "own:00a1"):
+        fit = fit_statistics(rng.normal(size=(60, 3)), labels=np.repeat([0, 1], 30))
+        audit = Audit(name, "emb.npz", fit, rng.normal(size=(40, 3)), rng.normal(size=(30, 3)))
+        battery = published().dataset.isel(setting=[0, 1])
+        shelf.audits = [*shelf.audits, audit]
+        shelf.batteries = [
+            *shelf.batteries,
+            Battery(name, "emb.npz", "a file", battery.assign_coords(backbone=("setting", ["mine", "b"]))),
+        ]
+        if name == "own:00b2":
+            assert whitening.state.missing == fingerprint.state.missing == ("own:00a1",)
+            assert waiting_note(shelf, "embeddings", name).count("taken as a new one") == 2
+    assert whitening.state.query() == query
+    assert fingerprint.state.query() == "battery=own:00a1&gate=0.9&tau=0.5&backbone=mine&metric=specificity"
+    assert waiting_note(shelf, "embeddings", "own:00a1").count("as the link shows it") == 2
