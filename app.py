@@ -18,6 +18,7 @@ from dashboards import (
     mechanism,
     predictions,
     purity,
+    report,
     server,
     theme,
     whitening,
@@ -36,6 +37,7 @@ PAGES: dict[str, tuple[str, Callable[[str, Shelf], Any]]] = {
     "lodo": (lodo.TITLE, lodo.LodoPage),
     "embeddings": (embeddings.TITLE, embeddings.EmbeddingsPage),
     "predictions": (predictions.TITLE, predictions.PredictionsPage),
+    "report": (report.TITLE, report.ReportPage),
     "learn": (mechanism.TITLE, mechanism.MechanismPage),
 }
 FIRST = "fingerprint"
@@ -64,7 +66,7 @@ TEMPLATE = (
 
 def page_of(query: str) -> str:
     """Return the page that a query string names, or the first."""
-    name = parse_qs(query.lstrip("?")).get("page", [FIRST])[0]
+    name = parse_qs(query.lstrip("?")).get("page", [FIRST])[-1]
     return name if name in PAGES else FIRST
 
 
@@ -97,12 +99,21 @@ class App:
     def visit(self, query: str) -> None:
         """Show the page that `query` names, in the state that it asks for."""
         name = page_of(query)
+        asked = parse_qs(query.lstrip("?")).get("page", [FIRST])[-1]
+        query = query if asked == name else ""  # what it says is about a page that there is not
         if name not in self.made:
             page = self.made[name] = PAGES[name][1](query, self.shelf)
+            if isinstance(page, report.ReportPage):
+                page.made = self.made  # added as they were left
             page.state.param.watch(lambda *events: self._changed(name, *events), page.state.names())
             self.body.append(page.__panel__())
         for other, page in self.made.items():
             page.__panel__().visible = other == name
+        if asked != name:
+            title = PAGES[name][0]
+            self.made[name].state.told = [
+                f"The link names the page “{asked[:60]}”, which is not here; {title} is shown."
+            ]
         self.shell.param.update(page=name, subject=self.made[name].subject)
 
     def _asked(self, event: Any) -> None:
@@ -137,7 +148,7 @@ class App:
         return saved.filename, saved.html
 
     def _query(self, name: str) -> str:
-        own = self.made[name].state.query()
+        own = self.made[name].state.address()
         return f"page={name}&{own}" if own else f"page={name}"
 
 

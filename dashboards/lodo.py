@@ -698,6 +698,11 @@ class LodoPage(pn.viewable.Viewer):
                 "Bars of pooled values are of the gap, laid off from the open mark: thick over rows (paired DeLong), thin "
                 "over sources (bootstrap; none with five sources or fewer). "
             )
+        if single and self.state.metric == "auc":
+            told += (
+                "Squares, on the same axis: recall where a source has positives only, specificity where it has none; no AUROC "
+                "is defined there. "
+            )
         told += "Sorted by gap. "
         drawn = min(answers.MOST_SOURCES, s.result.sizes["source"])
         if drawn < s.result.sizes["source"]:
@@ -848,7 +853,8 @@ class LodoPage(pn.viewable.Viewer):
             return ""
         many = f"Grey: range of {of.sizes['draw']} random orders. " if of.sizes["draw"] else ""
         return (
-            '<p class="small">Bars: 95 % (DeLong). Lowest retention first, as it is among the sources that are left: the order '
+            '<p class="small">Bars: 95 % (DeLong). Whether a coefficient is significant is not asked here, so more features count as '
+            "shortcuts than above. Lowest retention first, as it is among the sources that are left: the order "
             f"never sees the source that is scored. {many}{PAPER}, section 5.3, where one list serves all sources.</p>"
         )
 
@@ -1198,14 +1204,19 @@ class LodoPage(pn.viewable.Viewer):
             label="row", value=str(self.state.row), width=110, margin=0, stylesheets=[theme.FIELD_CSS]
         )
         field.param.watch(self._row_chosen, "value")
-        moved = pn.widgets.Button(label="the row that moves most", margin=0, stylesheets=[_BUTTON_CSS])
+        end = {"align-self": "flex-end"}
+        moved = pn.widgets.Button(
+            label="the row that moves most", margin=0, stylesheets=[_BUTTON_CSS], styles=end
+        )
         moved.on_click(lambda event: self._menu_chosen("row", answers.most_moved(self._subject)))
         self._boxes["row"] = field
         rows = self._boxes["rows"] = pn.Row(
             field,
             moved,
             markup(
-                '<p class="help">The number of a row, from 0, and Enter. Default: 0.</p>', sizing_mode=None
+                '<p class="help">The number of a row, from 0, and Enter. Default: 0.</p>',
+                sizing_mode=None,
+                styles={**end, "padding-bottom": "6px"},
             ),
             stylesheets=[":host { flex-wrap: wrap; gap: 6px 14px; align-items: flex-end }"],
             **_WIDE,

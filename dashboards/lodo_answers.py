@@ -23,7 +23,7 @@ import leakviz
 from dashboards.live import words
 from leakviz.decimals import stops
 from leakviz.lodo.compare import compare
-from leakviz.lodo.fits import MODELS
+from leakviz.lodo.fits import MODELS, class_weight_of
 from leakviz.lodo.inputs import check_labelled
 from leakviz.lodo.words import NOISE_BAND
 
@@ -223,20 +223,22 @@ def computed(
         table.X, table.y, table.source, model=MODELS[model](), progress=hear("Leaving sources out"), **common
     ).assign_attrs(title=title, source_hash=table.content_hash)
     kept = attributions = None
-    if model in ("logistic", "logistic-unweighted"):
+    weight = class_weight_of(model)
+    linear = model in ("logistic", "logistic-unweighted")
+    if linear:
         kept = leakviz.retention(
             table.X,
             table.y,
             table.source,
             features=table.features,
-            class_weight=None if model == "logistic-unweighted" else "balanced",
+            class_weight=weight,
             progress=hear("Fitting coefficients without each source"),
             **common,
         ).assign_attrs(title=title, source_hash=table.content_hash)
         attributions = explained(table.X, kept)
     ablation, why_not = None, ""
-    if model == "logistic":
-        ablation, why_not = _ablated(table, common, hear("Taking shortcuts away"))
+    if linear:
+        ablation, why_not = _ablated(table, common | {"class_weight": weight}, hear("Taking shortcuts away"))
     return Subject(case, model, title, source, result, kept, attributions, ablation, why_not)
 
 
@@ -266,13 +268,14 @@ def shown_names(sources: Sequence[str], most: int = 24) -> list[str]:
     --------
     >>> shown_names(["harm_hate_speech", "harm_privacy"])
     ['hate speech', 'privacy']
-    >>> shown_names(["a", "b"])
-    ['a', 'b']
+    >>> shown_names(["site_1", "site_2"])
+    ['site 1', 'site 2']
     """
     names = [" ".join(str(s).split()) for s in sources]
     heads = {n.split("_", 1)[0] for n in names}
     if len(heads) == 1 and len(names) > 1 and all("_" in n for n in names):
-        names = [n.split("_", 1)[1] for n in names]
+        rest = [n.split("_", 1)[1] for n in names]
+        names = rest if all(any(c.isalpha() for c in n) for n in rest) else names
     names = [n.replace("_", " ") for n in names]
     cut = [n if len(n) <= most else f"{n[: most - 6]}…{n[-5:]}" for n in names]
     return [c if cut.count(c) == 1 else f"{c[: most - 4]} ({i + 1})" for i, c in enumerate(cut)]
@@ -783,7 +786,7 @@ def ablation_rows(subject: Subject) -> pd.DataFrame | None:
         a random order.
     """
     of = subject.ablation
-    if of is None or "removed" not in of:
+    if of is None:
         return None
     frame = pd.DataFrame({"removed": of["removed"].values})
     for protocol in ("cv", "lodo"):
@@ -1091,10 +1094,11 @@ def said(subject: Subject, baseline: str) -> list[str]:
     """Return the core's sentences about a result, held against a baseline; HTML."""
     if subject.published:
         return []
-    told = leakviz.explain_lodo(subject.result)
-    if baseline != "cv":
-        told = [s for s in told if not s.startswith(("Cross-validation", "Within a source"))]
-    return [html.escape(s) for s in told]
+    of, same = subject.result, subject.on_rows_of(baseline)
+    if same is not of:  # gaps and controls are the core's; what protocols score is of the same rows
+        here = [str(n) for n, v in same.data_vars.items() if "protocol" in v.dims]
+        of = of.drop_dims("protocol").assign({name: same[name] for name in here})
+    return [html.escape(s) for s in leakviz.explain_lodo(of, baseline=baseline)]
 
 
 _KEPT: weakref.WeakKeyDictionary[Subject, dict[tuple, Any]] = weakref.WeakKeyDictionary()

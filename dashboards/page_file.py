@@ -25,7 +25,6 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
 import bokeh
 import panel as pn
@@ -37,6 +36,7 @@ from panel.io.state import set_curdoc
 from tqdm import tqdm
 
 from dashboards import server, theme
+from dashboards.cards import Downloads
 from dashboards.lessons import Player
 from dashboards.listing import Listing
 from dashboards.live import Live
@@ -46,6 +46,7 @@ from dashboards.provenance import Source, sources
 from dashboards.scenes import Scenes, record
 from dashboards.shelf import OWN, Shelf
 from dashboards.shell import FRAME_CSS, HEAD_SCRIPT, Shell
+from leakviz.paths import write_whole
 
 # What can be saved, and what of it needs the app. "lesson" is another name of the lessons.
 LEFT_OUT = {
@@ -167,7 +168,7 @@ def page_file(
     with set_curdoc(document):
         step(0, 4)
         page = make("" if _computed(like) else query, _copy(shelf))
-        told = tuple(page.told)
+        told = tuple(page.state.told)
         if _computed(like):
             for subject in _computed(like):
                 page.state.offer(subject)
@@ -246,7 +247,7 @@ def _settle(container: Any, *, keep_hidden: bool) -> None:
 
 
 def _still(child: Any, *, keep_hidden: bool) -> Any:
-    if not child.visible and not keep_hidden:
+    if (not child.visible or child.styles.get("display") == "none") and not keep_hidden:
         return None  # nobody could make it seen
     if isinstance(child, pn.layout.base.ListLike):
         before = list(child.objects)
@@ -264,7 +265,7 @@ def _still(child: Any, *, keep_hidden: bool) -> Any:
         if "alone" in child.param:
             child.param.update(alone=True)
         return child
-    if isinstance(child, (pn.widgets.Button, pn.widgets.FileDownload)):
+    if isinstance(child, (pn.widgets.Button, pn.widgets.FileDownload, Downloads)):
         return None
     if isinstance(child, pn.widgets.Widget):
         return _fixed(child)
@@ -371,9 +372,14 @@ def _about(name: str, page: Any, title: str) -> str:
     """Say at which state the file was saved, from which data, with what, and what it leaves out."""
     state, e = page.state, html.escape
     query = state.query()
-    rows = "".join(
-        f'<tr><th scope="row">{e(state.param[n].label or n)}</th><td>{e(_value(getattr(state, n)))}</td></tr>'
-        for n in state.names()
+    # A page that shows something else in each step says itself what is seen.
+    shown = page.shown if callable(getattr(page, "shown", None)) else None  # elsewhere it is data
+    told = shown() if shown else {state.param[n].label or n: _value(getattr(state, n)) for n in state.names()}
+    rows = "".join(f'<tr><th scope="row">{e(n)}</th><td>{e(v)}</td></tr>' for n, v in told.items())
+    inside = (
+        "Every lesson is in it, with its answer, and what the switch and alpha ask for; its other controls are grey"
+        if shown
+        else "All answers that its sliders can ask for are in it"
     )
     when = datetime.now(UTC)
     state_option = f" --state {json.dumps(query)}" if query else ""
@@ -384,7 +390,7 @@ def _about(name: str, page: Any, title: str) -> str:
     return f"""<section class="about" id="about" aria-labelledby="about-title">
 <h2 id="about-title">About this file</h2>
 <p>{e(title)}, saved with leakviz {version("leakviz")} on <time datetime="{when.isoformat(timespec="seconds")}">{when:%d %B %Y, %H:%M} UTC</time>.
-It opens at the state below. All answers that its sliders can ask for are in it; nothing is sent or fetched.</p>
+It opens at the state below. {inside}; nothing is sent or fetched.</p>
 <p>What it leaves out, for a server has to answer: {e(LEFT_OUT[name])}; and every figure as SVG, PNG and CSV. The app has them: <code>leakviz serve</code>, then <code>?page={name}{"&amp;" + e(query) if query else ""}</code>.</p>
 <div class="two">
 <div><h3>State</h3><table aria-label="state">{rows}</table></div>
@@ -407,49 +413,6 @@ def _source(source: Source) -> str:
 
 
 # ---- from the command line
-
-
-def write(text: str, path: Path) -> None:
-    """Write a file beside its place and rename it, so that nobody sees half of it.
-
-    Parameters
-    ----------
-    text : str
-    path : Path
-        An existing file is replaced.
-    """
-    temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def unknown_keys(page_class: Callable[[str, Shelf], Any], query: str) -> list[str]:
-    """Return the keys of a state that a page does not know: a link's are left alone, a command's are typed.
-
-    Parameters
-    ----------
-    page_class : callable
-        Makes the page.
-    query : str
-
-    Examples
-    --------
-    >>> from dashboards.fingerprint import FingerprintPage
-    >>> unknown_keys(FingerprintPage, "tau=0.6&gat=0.9")
-    ['gat']
-    """
-    asked = dict(parse_qsl(query.lstrip("?"), keep_blank_values=True))
-    page = page_class("", Shelf())
-    strange = [key for key in asked if key not in page.state.names() and key != "page"]
-    known = []
-    for key in strange:  # some pages understand more than they write
-        before = page.state.query()
-        page.state.read(urlencode({key: asked[key]}))
-        known += [key] if page.state.query() != before else []
-    return [key for key in strange if key not in known]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -481,25 +444,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             saved = page_file(
                 name, make, asked.state, title=title, progress=lambda done, total: bar.update(done - bar.n)
             )
-        told = [*saved.told, *(_strange(key, name) for key in unknown_keys(make, asked.state))]
-        write(saved.html, out)
+        write_whole(out, saved.html)
     except KeyboardInterrupt:
         return STOPPED
-    for sentence in told:
+    for sentence in saved.told:
         print(f"leakviz: {sentence}", file=sys.stderr)
     content = saved.html.encode()
     if asked.json:
         digest = hashlib.sha256(content).hexdigest()
         facts = {"file": str(out), "bytes": len(content), "sha256": digest, "page": name}
-        print(json.dumps({**facts, "state": saved.query, "told": told}, indent=2, ensure_ascii=False))
+        print(json.dumps({**facts, "state": saved.query, "told": saved.told}, indent=2, ensure_ascii=False))
     else:
         state = f" at {saved.query}" if saved.query else ""
         print(f"Saved {name}{state}: {out} ({len(content) / 1e6:.1f} MB)")
     return 0
-
-
-def _strange(key: str, name: str) -> str:
-    return f"The state names “{key[:60]}”, which the page {name} does not have; it is left out."
 
 
 if __name__ == "__main__":

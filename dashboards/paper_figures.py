@@ -21,6 +21,7 @@ from dashboards.fingerprint import FingerprintPage
 from dashboards.purity import PurityPage
 from leakviz.arms import ARMS
 from leakviz.comparisons import quoted_figure
+from leakviz.paths import write_whole
 
 FINGERPRINT, BLIND = "2607.19393", "2606.11267"
 FOLDER = "figures"
@@ -284,10 +285,10 @@ def write(one: PaperFigure, folder: Path) -> list[Path]:
     for kind in export.KINDS:
         files.append(folder / f"{one.name}.{kind}")
         drawn = export.draw(one.figure, kind, size=one.size, caption=one.line)
-        files[-1].write_bytes(drawn.getvalue())
+        write_whole(files[-1], drawn.getvalue())
     for kind, text in (("csv", export.table(one.data).getvalue()), ("md", one.caption())):
         files.append(folder / f"{one.name}.{kind}")
-        files[-1].write_text(text, encoding="utf-8")
+        write_whole(files[-1], text)
     return files
 
 

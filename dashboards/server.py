@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from leakviz import _stop  # isort: skip  # first: Ctrl-C ends quietly what is still loading
+
 import panel as pn
 from bokeh.document import Document
 from bokeh.server.views.ws import WebSocketClosedError
@@ -102,6 +104,7 @@ def serve(port: int = PORT, *, address: str = "localhost", show: bool = False, f
     """
     prepare()
     warm()
+    _stop.loaded()
     print(f"leakviz is at http://{address}:{port}/app (Ctrl-C stops it)", flush=True)
     try:
         pn.serve(

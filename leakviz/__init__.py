@@ -1,5 +1,10 @@
 """Find, understand and show leakage in machine-learning results."""
 
+from leakviz import _stop
+
+_stop.quiet_while_loading()  # before anything that takes its time
+
+# ruff: noqa: E402
 from leakviz.arms import simulate_arms
 from leakviz.audit import audit_battery, audit_split
 from leakviz.battery import load_battery, save_battery

@@ -38,6 +38,7 @@ PUBLISHED_RULE = Rule()
 
 VERDICTS = ("fires", "not shown", "undetermined")
 
+_MOST_CLASSES = 12  # that a note lists
 _LEVEL = 0.05  # one minus the level of every interval
 
 
@@ -157,7 +158,7 @@ def audit_split(
     for name, table in (("fit", rows), ("id_test", own), ("ood_test", other)):
         refuse_zero_rows(table, name)
     runs = as_seeds(seeds)
-    designated, absent = _designated(fit_labels, ood_class, rows.shape[0])
+    designated, absent, held = _designated(fit_labels, ood_class, rows.shape[0])
     strata = _strata(id_test_labels, fit_labels, ood_class, own.shape[0], other.shape[0])
     _check_neighbours(k, rows.shape[0], designated)
     overlaps = _overlaps(rows, own, other, overlap)
@@ -211,7 +212,7 @@ def audit_split(
         },
     )
     verdict, reason = _verdict(answer)
-    notes = _notes(answer, absent, whole.spectrum_.varies, tests)
+    notes = _notes(answer, absent, held, whole.spectrum_.varies, tests)
     return answer.assign_attrs(verdict=verdict, reason=reason, notes="\n".join(notes))
 
 
@@ -236,8 +237,10 @@ def explain(audit: xr.Dataset) -> str:
     Not shown: the best unsupervised detector sees the OOD rows (AUROC 1.000, tau 0.65)
     """
     facts = audit.attrs
-    verdict = facts["verdict"].capitalize()
-    paragraphs = [[f"{verdict}: {facts['reason']}."]]
+    verdict = f"{facts['verdict']}: {facts['reason']}."
+    paragraphs = [[verdict[0].upper() + verdict[1:]]]
+    if headline(audit) != facts["verdict"]:
+        paragraphs[0] = [_leaked(audit), f"The scores, {verdict}"]
     if facts["verdict"] == "not shown" and facts["n_designated"] <= 0:
         paragraphs[0].append("That is no proof that the split is clean.")
     paragraphs.append(_membership(audit))
@@ -421,13 +424,48 @@ def _classes(ood_class: ArrayLike) -> list[Any]:
     return np.atleast_1d(np.asarray(ood_class)).tolist()
 
 
+def headline(audit: xr.Dataset) -> str:
+    """Return an audit's verdict in few words; where the labels show a leak that the scores do not, first what they show.
+
+    Parameters
+    ----------
+    audit : xarray.Dataset
+        As `audit_split` returns it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> fit, id_test, ood_test = (rng.normal(size=(300, 4)) + shift for shift in (9, 9, 15))
+    >>> headline(audit_split(fit, id_test, ood_test))
+    'not shown'
+    >>> headline(audit_split(fit, id_test, ood_test, fit_labels=np.arange(300) // 280, ood_class=1))
+    'a leak by the labels; scores: not shown'
+    """
+    verdict = str(audit.attrs["verdict"])
+    shown = audit.attrs["n_designated"] > 0 and verdict != "fires"
+    return f"a leak by the labels; scores: {verdict}" if shown else verdict
+
+
+def _leaked(audit: xr.Dataset) -> str:
+    facts = audit.attrs
+    return (
+        f"By its labels the fit set holds {facts['n_designated']:,} rows of the designated class "
+        f"({facts['ood_class']}): that is a leak, whatever the scores say."
+    )
+
+
+def _inverted(audit: xr.Dataset) -> bool:
+    """Tell whether the better detector is below 1/2 where its interval says so too, not just below."""
+    return float(np.maximum(audit["maha_high"], audit["knn_high"]).mean()) < 0.5
+
+
 def _designated(
     fit_labels: ArrayLike | None, ood_class: ArrayLike | None, n: int
-) -> tuple[NDArray[np.bool_] | None, list[Any]]:
-    """Return which fit rows are of the designated class, and which of the classes the fit set lacks."""
+) -> tuple[NDArray[np.bool_] | None, list[Any], list[Any]]:
+    """Return which fit rows are of the designated class, which of the classes the fit set lacks, and what it has."""
     labels = None if fit_labels is None else as_labels(fit_labels, "fit_labels", rows=n, of="fit")
     if ood_class is None:
-        return None, []
+        return None, [], []
     wanted = _classes(ood_class)
     if labels is None:
         raise InputError(
@@ -449,7 +487,7 @@ def _designated(
         raise InputError(
             "ood_class names every class of the fit set, so that nothing is left in-distribution"
         )
-    return designated, absent
+    return designated, absent, held
 
 
 def _strata(
@@ -548,8 +586,9 @@ def _verdict(audit: xr.Dataset) -> tuple[str, str]:
         )
         needed = math.ceil(math.log(_LEVEL) / math.log(gate)) if 0 < gate < 1 else 1
         if smallest < needed:
+            how = "are inverted" if _inverted(audit) else "have collapsed"
             return "undetermined", (
-                f"the detectors have collapsed (best AUROC {best:.3f}, tau {tau:g}), but with {smallest} "
+                f"the detectors {how} (best AUROC {best:.3f}, tau {tau:g}), but with {smallest} "
                 f"held-out rows not even a perfect probe would show an AUROC of {gate:g} at 95 %; it takes "
                 f"{needed} of ID and of OOD, which is {2 * needed} test rows of each"
             )
@@ -559,11 +598,9 @@ def _verdict(audit: xr.Dataset) -> tuple[str, str]:
             f"{gate:g}; mean best detector {best:.3f}, tau {tau:g}), so the split lies at the thresholds"
         )
     if oracle >= gate and best < tau:
-        # "More in-distribution" is said where the interval says so too, not for a value just below 1/2.
-        reach = float(np.maximum(audit["maha_high"], audit["knn_high"]).mean())
         how = (
             "ranks the OOD rows as more in-distribution than the ID test rows"
-            if reach < 0.5
+            if _inverted(audit)
             else "hardly tells them apart"
         )
         return "fires", f"{probe}, but the best unsupervised detector {how} (AUROC {best:.3f}, tau {tau:g})"
@@ -589,18 +626,22 @@ def _membership(audit: xr.Dataset) -> list[str]:
         return [f"No fit row carries the designated class ({facts['ood_class']})."]
     change = float(audit["contrast"].mean())
     return [
-        f"By its labels the fit set holds {facts['n_designated']:,} rows of the designated class "
-        f"({facts['ood_class']}): that is a leak, whatever the scores say.",
+        *([_leaked(audit)] if headline(audit) == facts["verdict"] else []),
         f"Without these rows the best detector reads {float(audit['best_unsup_excluded'].mean()):.3f} instead "
         f"of {float(audit['best_unsup'].mean()):.3f} (exclusion contrast {change:+.3f}).",
     ]
 
 
-def _notes(audit: xr.Dataset, absent: list[Any], varies: NDArray[np.bool_], tests: NDArray[Any]) -> list[str]:
+def _notes(
+    audit: xr.Dataset, absent: list[Any], held: list[Any], varies: NDArray[np.bool_], tests: NDArray[Any]
+) -> list[str]:
     facts = audit.attrs
     notes = []
-    if absent and facts["n_designated"] > 0:
-        notes.append(f"fit_labels lack {', '.join(map(repr, absent))}, which ood_class names.")
+    if absent:
+        some = ", ".join(map(repr, held[:_MOST_CLASSES])) + (", ..." if len(held) > _MOST_CLASSES else "")
+        notes.append(
+            f"fit_labels lack {', '.join(map(repr, absent))}, which ood_class names; their {len(held):,} classes are {some}."
+        )
     if facts["n_constant"]:
         constant = np.flatnonzero(~varies)
         moving = int(np.count_nonzero(np.ptp(tests[:, constant], axis=0) > 0))

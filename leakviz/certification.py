@@ -27,7 +27,7 @@ from scipy.stats import binom
 
 from leakviz.decimals import as_decimal
 from leakviz.errors import InputError
-from leakviz.paths import data_dir
+from leakviz.paths import data_dir, write_whole
 from leakviz.purity import DELTA_STOPS, K_MIN_STOPS, check_delta
 
 #: The bounds on the admissible risk for which every blind test reports the rate.
@@ -242,7 +242,7 @@ def write_false_certification(folder: str | Path, *, deltas: Iterable[object] = 
     target.mkdir(parents=True, exist_ok=True)
     file = target / "false_certification.csv"
     table = false_certification_table(deltas=deltas)[["scan", "single"]].to_dataframe().reset_index()
-    table.to_csv(file, index=False, float_format="%.10g", lineterminator="\n")
+    write_whole(file, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
     return file
 
 
@@ -316,7 +316,7 @@ def write_minimum_heads(folder: str | Path, *, deltas: Iterable[object] = DELTA_
         if as_decimal(risk) < 1 - delta
     ]
     table = pd.DataFrame(rows, columns=["alpha", "max_risk", "delta", "k_min"])
-    table.to_csv(file, index=False, lineterminator="\n")
+    write_whole(file, table.to_csv(index=False, lineterminator="\n"))
     return file
 
 

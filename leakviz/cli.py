@@ -11,8 +11,8 @@ The exit status of ``check`` and ``audit`` can be used by a script or a CI job:
 4  an error inside leakviz
 == ===========================================================================
 
-``leakviz lodo`` ends with 0 when it has an answer (a gap is no verdict), with 3 or 4 as above, and with 130 when
-it is stopped with Ctrl-C; so does ``leakviz export``.
+``leakviz lodo`` ends with 0 when it has an answer (a gap is no verdict), with 3 or 4 as above; so do ``leakviz
+export`` and ``leakviz report``. Whatever is stopped with Ctrl-C ends with 130 and leaves nothing half-written.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import typer
 from tqdm import tqdm
 from typer.exceptions import TyperException
 
+from leakviz import _stop
 from leakviz.battery.commands import app as battery_commands
 from leakviz.errors import InputError
 from leakviz.lodo.command import STOPPED, lodo_command
@@ -62,11 +63,37 @@ _ANSWERS = (
 )
 _LARGE = 20_000_000  # bytes from which reading shows its progress
 
+HELP = """Find, understand and show leakage in machine-learning results.
+
+\b
+Examples:
+  leakviz serve                                    the app, in a browser
+  leakviz check preds.csv --y died --positive yes  can these risks be real?
+  leakviz audit emb.npz --ood-class fox            is the OOD class in the fit set?
+  leakviz lodo table.csv --source hospital         what is lost on a new source?
+  leakviz export purity --state delta=0.1 --out page.html
+  leakviz report preds.csv --out report.html --pdf report.pdf
+  leakviz battery describe                         what the shipped battery shows
+
+\b
+Exit status:
+  0    done; check and audit: no leak is shown, which is no proof of its absence
+  1    leaky (check), or the fingerprint fires (audit)
+  2    undetermined: check or audit cannot answer on these data
+  3    unusable input: the file, an option or an answer; stderr has the reason
+  4    an error inside leakviz
+  130  stopped with Ctrl-C; nothing is left half-written
+
+\b
+For scripts: --json writes the answer for machines (report: --json FILE); progress and
+messages go to stderr. For the shell: leakviz --install-completion.
+"""
+
 app = typer.Typer(
     name="leakviz",
-    help="Find, understand and show leakage in machine-learning results.",
+    help=HELP,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"max_content_width": 100},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -95,7 +122,16 @@ def check(
     max_bytes: Annotated[int, typer.Option(help="Limit for a file and what it unpacks to.")] = MAX_BYTES,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
 ) -> int:
-    """Say whether predictions can be real. Exit status: 0 not shown, 1 leaky, 2 undetermined, 3 unusable."""
+    """Say whether predictions can be real.
+
+    \b
+    Examples:
+      leakviz check preds.csv
+      leakviz check preds.xlsx --p risk --y outcome --positive case --ceiling 0.85
+      leakviz check preds.parquet --reference honest.parquet --json
+
+    Exit status: 0 not shown, 1 leaky, 2 undetermined, 3 unusable, 4 an error, 130 stopped.
+    """
     options: dict[str, Any] = {
         "p": p,
         "y": y,
@@ -158,7 +194,17 @@ def audit(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
 ) -> int:
-    """Look for the leak fingerprint in features. Exit status: 0 not shown, 1 fires, 2 undetermined, 3 unusable."""
+    """Look for the leak fingerprint in features.
+
+    \b
+    Examples:
+      leakviz audit emb.npz --ood-class fox
+      leakviz audit --fit fit.npy --id-test id.npy --ood-test ood.npy --json
+      leakviz audit emb.npz --ood-class fox --out battery.nc
+
+    Exit status: 0 not shown, 1 fires, 2 undetermined, 3 unusable, 4 an error, 130 stopped. It is the verdict on the
+    scores; where labels show a leak that the scores do not, the first line says so ("headline" with --json).
+    """
     from leakviz.audit import audit_battery, audit_split
     from leakviz.battery import save_battery
     from leakviz.embeddings import MAX_BYTES as MOST
@@ -221,8 +267,20 @@ def serve(
     file: Annotated[str | None, typer.Option(help="Predictions to open.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 5006,
 ) -> int:
-    """Start the app on this machine and wait until it ends."""
-    return subprocess.call(serve_command(file, port), cwd=ROOT)
+    """Start the app on this machine. Ctrl-C ends it.
+
+    \b
+    Examples:
+      leakviz serve
+      leakviz serve --file preds.csv --port 0
+
+    Exit status: 0 ended, 3 unusable, 4 an error.
+    """
+    command = serve_command(file, port)
+    try:
+        return subprocess.call(command, cwd=ROOT)
+    except KeyboardInterrupt:  # the server has heard it, too
+        return 0
 
 
 @app.command()
@@ -232,17 +290,182 @@ def export(
     state: Annotated[str, typer.Option(help='As in a link, such as "tau=0.6&gate=0.9".')] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
 ) -> int:
-    """Write a page as one HTML file that needs no server. Exit status: 0 done, 3 unusable, 130 stopped."""
-    # In a group of its own: Ctrl-C comes here, and the child is told to stop and to tidy up.
-    child = subprocess.Popen(export_command(page, out, state, as_json=as_json), cwd=ROOT, process_group=0)
-    try:
-        return child.wait()
-    except KeyboardInterrupt:
-        child.terminate()
-        if child.wait() == 0:  # it was done already
-            return 0
-        typer.echo("leakviz: stopped; nothing was written.", err=True)
-        return STOPPED
+    """Write a page as one HTML file that needs no server.
+
+    \b
+    Examples:
+      leakviz export fingerprint --out page.html
+      leakviz export purity --state "first=flchain__lr__honest&delta=0.1" --out purity.html
+
+    Exit status: 0 done, 3 unusable, 4 an error, 130 stopped.
+    """
+    return _child(export_command(page, out, state, as_json=as_json))
+
+
+@app.command()
+def report(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Pages with their states, such as purity:first=flchain__lr__honest, or links that were copied; and files of "
+            "your own: predictions, or features (.npz, .npy, .nc). A state calls your file own."
+        ),
+    ] = None,
+    out: Annotated[str | None, typer.Option(help="Write HTML.")] = None,
+    pdf: Annotated[str | None, typer.Option(help="Write PDF, A4.")] = None,
+    json_file: Annotated[
+        str | None, typer.Option("--json", help="Write the report as data, for machines and --from.")
+    ] = None,
+    again: Annotated[str | None, typer.Option("--from", help="Make the report of a JSON file again.")] = None,
+    own: Annotated[
+        list[str] | None, typer.Option("--file", help="With --from: the file that the report was made from.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Of the report.")] = "",
+    author: Annotated[str, typer.Option(help="Of the report.")] = "",
+    notes: Annotated[str, typer.Option(help="Your words on the whole.")] = "",
+    note: Annotated[
+        list[str] | None, typer.Option(help="Your words on a section: its number, a colon, the words.")
+    ] = None,
+    date: Annotated[str, typer.Option(help="Such as 2026-01-31; by default today.")] = "",
+    p: Annotated[str | None, typer.Option("--p", help="Column of the predicted risk.")] = None,
+    y: Annotated[str | None, typer.Option("--y", help="Column of the outcome.")] = None,
+    positive: Annotated[str | None, typer.Option(help="Label of y that is the event.")] = None,
+    scale: Annotated[str | None, typer.Option(help="probability, percent or logit.")] = None,
+    missing: Annotated[str | None, typer.Option(help="refuse or drop rows with a missing value.")] = None,
+    fold: Annotated[str | None, typer.Option(help="Column of the cross-validation fold.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Of a text file: one character.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a text file, such as cp1252.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Of an Excel file.")] = None,
+    fit: Annotated[str | None, typer.Option(help="Array with the features of the fit rows.")] = None,
+    id_test: Annotated[str | None, typer.Option(help="Array with those of the ID test rows.")] = None,
+    ood_test: Annotated[str | None, typer.Option(help="Array with those of the OOD rows.")] = None,
+    fit_labels: Annotated[str | None, typer.Option(help="Array with the classes of the fit rows.")] = None,
+    id_test_labels: Annotated[
+        str | None, typer.Option(help="Array with the classes of the ID test rows.")
+    ] = None,
+    ood_class: Annotated[
+        str | None, typer.Option(help="Class that the OOD rows were designated from; several with commas.")
+    ] = None,
+    shrinkage: Annotated[
+        str | None, typer.Option(help="alpha: ledoit-wolf, or a number from 0 to 1.")
+    ] = None,
+    k: Annotated[str | None, typer.Option("--k", help="Which neighbour the kNN detector measures.")] = None,
+    overlap: Annotated[
+        str | None, typer.Option(help="refuse, or report, test rows that are fit rows.")
+    ] = None,
+) -> int:
+    """Write a report of pages, or of your own file: HTML, PDF, JSON. Exit status: 0 done, 3 unusable, 4 an error, 130 stopped.
+
+    Results first, then figures, notes, limits that apply, parameters, hashes, versions, this command and BibTeX.
+
+    leakviz report preds.csv --y died --positive yes --out report.html --pdf report.pdf
+
+    leakviz report purity:first=flchain__lr__honest fingerprint:tau=0.6 --out report.html --json report.json
+
+    leakviz report --from report.json --pdf report.pdf
+    """
+    reading = {
+        "p": p,
+        "y": y,
+        "positive": positive,
+        "scale": scale,
+        "missing": missing,
+        "fold": fold,
+        "delimiter": delimiter,
+        "encoding": encoding,
+        "sheet": sheet,
+        "fit": fit,
+        "id_test": id_test,
+        "ood_test": ood_test,
+        "fit_labels": fit_labels,
+        "id_test_labels": id_test_labels,
+        "ood_class": ood_class,
+        "shrinkage": shrinkage,
+        "k": k,
+        "overlap": overlap,
+    }
+    asked = {
+        "title": title,
+        "author": author,
+        "notes": notes,
+        "note": note or [],
+        "date": date,
+        "from": again or "",
+        "options": {name: value for name, value in reading.items() if value is not None},
+    }
+    return _child(report_command(what or [], asked, own or [], out=out, pdf=pdf, json_file=json_file))
+
+
+def report_command(
+    what: Sequence[str],
+    asked: dict[str, Any],
+    own: Sequence[str] = (),
+    *,
+    out: str | None = None,
+    pdf: str | None = None,
+    json_file: str | None = None,
+) -> list[str]:
+    """Return the command that `report` runs.
+
+    Parameters
+    ----------
+    what : sequence of str
+        Sections and files of the user's own.
+    asked : dict
+        ``title``, ``author``, ``notes``, ``note``, ``date``, ``from`` and ``options``.
+    own : sequence of str
+        The files of a report that is made again.
+    out, pdf, json_file : str, optional
+        The files to write.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    InputError
+        Where nothing is asked for, a file is not there or cannot be written, or Panel or the app is not there.
+
+    Examples
+    --------
+    >>> report_command(["purity"], {"from": ""}, pdf="report.pdf")[1:3]
+    ['-m', 'dashboards.report_command']
+    """
+    sections, files = [], []
+    for one in what:
+        if re.match(rf"({'|'.join((*PAGES, 'lesson', 'embeddings'))})(:|$)", one) or "?" in one:
+            sections.append(one)
+        else:
+            files.append(one)
+    targets = {"out": (out, (".html", ".htm")), "pdf": (pdf, (".pdf",)), "json": (json_file, (".json",))}
+    if not any(path for path, _ in targets.values()):
+        raise InputError("say what to write: --out report.html, --pdf report.pdf or --json report.json.")
+    if asked["from"] and what:
+        raise InputError(
+            f"--from makes the sections that its report has; {what[0]!r} cannot be added. Its file is given with --file."
+        )
+    if own and not asked["from"]:
+        raise InputError("--file goes with --from; without it the file is named without an option.")
+    if not asked["from"] and not what:
+        raise InputError(
+            f"name the pages of the report ({', '.join(PAGES)}), such as purity:first=flchain__lr__honest, or your own file."
+        )
+    for file in (*files, *own, *([asked["from"]] if asked["from"] else [])):
+        if not Path(file).is_file():
+            pages = "" if asked["from"] else f" If a page is meant: there are {', '.join(PAGES)}."
+            raise InputError(f"there is no file {file!r}. Check the path and the working directory.{pages}")
+    whole = {
+        name: "" if path is None else _target(path, f"--{name}", endings)
+        for name, (path, endings) in targets.items()
+    }
+    if len({path for path in whole.values() if path}) < sum(map(bool, whole.values())):
+        raise InputError("--out, --pdf and --json must be different files.")
+    _check_app()
+    given = [str(Path(file).resolve()) for file in (*files, *own)]
+    start = {"from": ""} if not asked["from"] else {"from": str(Path(asked["from"]).resolve())}
+    question = json.dumps({**asked, **start, **whole, "sections": sections, "files": given})
+    return [sys.executable, "-m", "dashboards.report_command", question]
 
 
 def export_command(page: str, out: str, state: str = "", *, as_json: bool = False) -> list[str]:
@@ -275,16 +498,36 @@ def export_command(page: str, out: str, state: str = "", *, as_json: bool = Fals
     """
     if page not in (*PAGES, "lesson"):
         raise InputError(f"there is no page {page!r} to export; there are {', '.join(PAGES)} and lesson.")
-    target = Path(out)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--out must end in .html, got {out!r}.")
-    if not target.parent.is_dir():
-        raise InputError(f"--out: there is no folder {str(target.parent)!r}; create it first.")
-    if target.is_dir() or not os.access(target.parent, os.W_OK):
-        raise InputError(f"--out: {out!r} cannot be written; choose another one.")
+    target = _target(out, "--out", (".html", ".htm"))
     _check_app()
-    command = [sys.executable, "-m", "dashboards.page_file", page, "--out", str(target.resolve())]
+    command = [sys.executable, "-m", "dashboards.page_file", page, "--out", target]
     return [*command, f"--state={state}", *(["--json"] if as_json else [])]
+
+
+def _child(command: list[str]) -> int:
+    """Run a command that writes files, and return its status; it writes nothing where it is stopped."""
+    # In a group of its own: Ctrl-C comes here, and the child is told to stop and to tidy up.
+    child = subprocess.Popen(command, cwd=ROOT, process_group=0)
+    try:
+        status = child.wait()
+    except KeyboardInterrupt:
+        child.terminate()
+        if child.wait() == 0:  # it was done already
+            return 0
+        return STOPPED
+    return BROKEN if status == 1 else status  # what Python ends with after a traceback
+
+
+def _target(path: str, option: str, endings: Sequence[str]) -> str:
+    """Return where a file is to be written, whole, or say why it cannot be."""
+    target = Path(path)
+    if target.suffix.lower() not in endings:
+        raise InputError(f"{option} must end in {endings[0]}, got {path!r}.")
+    if not target.parent.is_dir():
+        raise InputError(f"{option}: there is no folder {str(target.parent)!r}; create it first.")
+    if target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InputError(f"{option}: {path!r} cannot be written; choose another one.")
+    return str(target.resolve())
 
 
 def serve_command(file: str | None, port: int) -> list[str]:
@@ -340,8 +583,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(run: Callable[[], Any]) -> int:
     """Run, and turn whatever goes wrong into a message on stderr and a status that is no verdict."""
+    _stop.loaded()
     try:
-        return int(run() or 0)
+        status = int(run() or 0)
+        if status == STOPPED:  # by a command, or by Typer for one
+            typer.echo(_stop.WORDS, err=True, nl=False)
+        return status
     except InputError as error:
         typer.echo(f"leakviz: {re.sub(r'^c_max ', '--ceiling ', str(error))}", err=True)
         if re.search(rf"\b({_ANSWERS})='", str(error)):
@@ -428,7 +675,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _audit_words(embeddings: Embeddings, found: xr.Dataset, out: str | None) -> str:
-    from leakviz.audit import explain
+    from leakviz.audit import explain, headline
 
     names = {
         "oracle LDA": "oracle_lda",
@@ -437,7 +684,7 @@ def _audit_words(embeddings: Embeddings, found: xr.Dataset, out: str | None) -> 
         "Mahalanobis, class excluded": "maha_excluded",
         "kNN, class excluded": "knn_excluded",
     }
-    lines = [f"{embeddings.name}: {found.attrs['verdict']}", ""]
+    lines = [f"{embeddings.name}: {headline(found)}", ""]
     lines += ["\n\n".join(textwrap.fill(part, 100) for part in explain(found).split("\n\n")), ""]
     lines.append(f"{'AUROC':<28} {'mean':>6}  widest 95 % interval  by seed")
     for shown, variable in names.items():
@@ -458,7 +705,7 @@ def _audit_words(embeddings: Embeddings, found: xr.Dataset, out: str | None) -> 
 
 
 def _audit_json(embeddings: Embeddings, found: xr.Dataset) -> str:
-    from leakviz.audit import explain
+    from leakviz.audit import explain, headline
 
     per_seed = {str(name): found[name].values.tolist() for name in found if found[name].dims == ("seed",)}
     single = {str(name): found[name].item() for name in found if found[name].dims == ()}
@@ -468,6 +715,7 @@ def _audit_json(embeddings: Embeddings, found: xr.Dataset) -> str:
         "decided": embeddings.decided,
         "content_hash": embeddings.content_hash,
         "verdict": found.attrs["verdict"],
+        "headline": headline(found),
         "words": explain(found),
         "seeds": found["seed"].values.tolist(),
         **per_seed,

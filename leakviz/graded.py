@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from leakviz.blind import EPSILON_STOPS
 from leakviz.errors import InputError
-from leakviz.paths import data_dir
+from leakviz.paths import data_dir, write_whole
 from leakviz.purity import BreadthCurve, check_predictions, rank_predictions
 
 WINDOWS = (0, 30, 90, 180, 365, 730, 1460)
@@ -117,7 +117,7 @@ def write_graded(folder: str | Path) -> Path:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     file = target / "graded_breadth.csv"
-    frame.reset_index().to_csv(file, index=False, float_format="%.6g", lineterminator="\n")
+    write_whole(file, frame.reset_index().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     return file
 
 

@@ -1,6 +1,7 @@
 """Where the data are that leakviz ships."""
 
 import os
+import uuid
 from pathlib import Path
 
 from leakviz.errors import InputError
@@ -47,3 +48,21 @@ def data_dir() -> Path:
         f"no data folder beside or inside {_PACKAGE}; "
         "install leakviz again, or set LEAKVIZ_DATA to a copy of the repository's 'data' folder"
     )
+
+
+def write_whole(target: Path, content: bytes | str) -> None:
+    """Write a file beside its place and rename it, so that nobody ever sees half of it.
+
+    Parameters
+    ----------
+    target : pathlib.Path
+        An existing file is replaced.
+    content : bytes or str
+        Text is written as UTF-8.
+    """
+    temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex}.tmp")
+    try:
+        temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -147,7 +147,7 @@ def gap_picture(rows: pd.DataFrame, *, metric: str, most: int = 40) -> Picture:
         xticks=tuple((float(t), f"{t:.1f}") for t in ticks if t <= 1.0 + 1e-9),
         yticks=tuple(zip(y.tolist(), names, strict=True)),
         height=int(ROW * (2.35 - float(y.min()))) + 44,
-        xlabel=f"{metric} (circle, diamond); recall or specificity (square)" if one_label.any() else metric,
+        xlabel=f"{metric} ● ◆, recall or specificity ■" if one_label.any() else metric,
         beside=((1.0, heads), *zip(y.tolist(), says, strict=True)),
     )
 

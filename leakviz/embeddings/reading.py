@@ -329,6 +329,7 @@ def _inspection(store: Store, said: dict[str, Any]) -> EmbeddingsInspection:
         answers, classes = _settle_class(store, answers, said)
         candidates["ood_class"] = tuple(map(str, classes))
         from_test = "ood_test" not in answers and {"ood_class", "id_test_labels"} <= answers.keys()
+        decided += _unlabelled(store, answers)
         if from_test:
             decided.append(
                 "The OOD rows are those test rows whose label is "
@@ -400,6 +401,22 @@ def _check_sizes(facts: dict[Role, ArrayFacts]) -> None:
                 f"{labels} has {facts[labels].shape[0]:,} labels and {rows} has {facts[rows].shape[0]:,} rows: every row "
                 f"needs one, in the same order. Choose another array than {quoted(facts[labels].name)}, or mend the file."
             )
+
+
+def _unlabelled(store: Store, answers: dict[str, Any]) -> list[str]:
+    """Say where a label is -1, as rows without a label often are: nothing is guessed, it counts as a class."""
+    told = []
+    for role in LABELS:
+        if role in answers and store.facts[answers[role]].dtype != "text":
+            marks = np.asarray(store.load(answers[role]))
+            count = int((marks == -1).sum()) if marks.dtype.kind in "if" else 0
+            if 0 < count < marks.size and marks.min() == -1:
+                rows = role.removesuffix("_labels")
+                told.append(
+                    f"{role} is -1 in {count:,} of {marks.size:,} rows, which count as a class called -1. If they are "
+                    f"rows without a label, leave them out of {rows} and of {role}, or leave {role} out."
+                )
+    return told
 
 
 def _settle_class(

@@ -94,7 +94,7 @@ def lodo_command(
     if jobs == 0:
         raise InputError("--jobs must not be 0; -1 is one per core.")
     runs = _seeds(seeds)
-    target = None if out is None else check_target(out)
+    target = None if out is None else _target(out)
     try:
         table = _read(
             file,
@@ -115,10 +115,17 @@ def lodo_command(
         found = {
             "lodo": lodo(*rows, model=MODELS[model](), folds=folds, seeds=runs, controls=controls, **given)
         }
-        if with_retention:
-            found["retention"] = retention(*rows, **beside)
-        if with_ablation:
-            found["ablation"] = ablate_shortcuts(*rows, folds=folds, **beside)
+        undone: dict[str, str] = {}
+        asked = {
+            "retention": (with_retention, lambda: retention(*rows, **beside)),
+            "ablation": (with_ablation, lambda: ablate_shortcuts(*rows, folds=folds, **beside)),
+        }
+        for kind, (wanted, compute) in asked.items():
+            if wanted:
+                try:
+                    found[kind] = compute()
+                except InputError as error:  # what the sources allow stands, and what they do not is said
+                    undone[kind] = str(error)
         about = {
             "title": table.name,
             "source_hash": table.content_hash,
@@ -128,7 +135,7 @@ def lodo_command(
         found = {kind: result.assign_attrs(about) for kind, result in found.items()}
         write = _as_json if as_json else _as_words
         written = [] if target is None else _write(target, found)
-        typer.echo(write(table, found, written))
+        typer.echo(write(table, found, undone, written))
     except KeyboardInterrupt:
         return STOPPED
     return 0
@@ -146,6 +153,13 @@ def _read(file: str, **options: Any) -> SourceTable:
             bar.update(done - bar.n)
 
         return read_sources(file, progress=progress, **options)
+
+
+def _target(out: str) -> Path:
+    try:
+        return check_target(out)
+    except InputError as error:
+        raise InputError(str(error).replace("path", "--out", 1)) from error
 
 
 def _write(target: Path, found: dict[str, xr.Dataset]) -> list[str]:
@@ -179,7 +193,9 @@ def _used(table: SourceTable) -> list[str]:
     return said
 
 
-def _as_words(table: SourceTable, found: dict[str, xr.Dataset], written: list[str]) -> str:
+def _as_words(
+    table: SourceTable, found: dict[str, xr.Dataset], undone: dict[str, str], written: list[str]
+) -> str:
     result = found["lodo"]
     lines = [f"{table.name}: {table.n:,} rows, {result.sizes['source']} sources"]
     lines += [_filled(sentence) for sentence in _used(table)]
@@ -199,13 +215,17 @@ def _as_words(table: SourceTable, found: dict[str, xr.Dataset], written: list[st
         lines += [_filled(sentence) for sentence in explain_ablation(found["ablation"])]
     differs = [retention_sentence(result, found[kind]) for kind in ("retention", "ablation") if kind in found]
     lines += [_filled(said) for said in dict.fromkeys(differs) if said]
+    for kind, why in undone.items():
+        lines += ["", _filled(f"--{kind} cannot be answered: {why}.")]
     lines += ["", f"How the file was read ({table.n:,} rows):"]
     lines += [f"- {sentence}" for sentence in table.decided]
     lines += [f"Saved: {name}" for name in written]
     return "\n".join(lines)
 
 
-def _as_json(table: SourceTable, found: dict[str, xr.Dataset], written: list[str]) -> str:
+def _as_json(
+    table: SourceTable, found: dict[str, xr.Dataset], undone: dict[str, str], written: list[str]
+) -> str:
     result = found["lodo"]
     answer = {
         "file": table.name,
@@ -219,6 +239,7 @@ def _as_json(table: SourceTable, found: dict[str, xr.Dataset], written: list[str
         "content_hash": table.content_hash,
         "words": explain_lodo(result),
         "lodo": summarise_lodo(result),
+        "undone": undone,
         "written": written,
     }
     if "retention" in found:

@@ -186,7 +186,7 @@ def why_not(y: NDArray, train: NDArray, least: int = 1) -> str:
     counts = np.bincount(y[train], minlength=2)
     total = int(counts.sum())
     if not total:
-        return "training has no row"
+        return "training has no row, for its groups are in all sources"
     if not counts.all():
         return f"training has {total} row{'s' * (total > 1)}, all with y = {int(counts.argmax())}"
     if counts.min() < least:

@@ -21,16 +21,24 @@ _TELLS_SOURCES = 0.1  # by how much a pooled AUROC may exceed the mean within so
 
 _MOST_SHOWN = 5  # sources that are named one by one
 
+_KNOWN = {
+    "cv": ("Cross-validation", "in cross-validation"),
+    "same-source": ("Training on the other rows of its source", "on held-out rows of known sources"),
+}
+
 _ROWS = ("score", "called", "label", "source_code")
 
 
-def explain_lodo(result: xr.Dataset) -> list[str]:
+def explain_lodo(result: xr.Dataset, *, baseline: str = "cv") -> list[str]:
     """Say in a few plain sentences what a result shows, what it rests on, and what it cannot say.
 
     Parameters
     ----------
     result : xarray.Dataset
         As `lodo` or `lodo_from_scores` returns it.
+    baseline : {"cv", "same-source"}
+        What leaving sources out is held against. What is said of pairs within and between sources is of the
+        rows that each protocol scores.
 
     Returns
     -------
@@ -47,10 +55,10 @@ def explain_lodo(result: xr.Dataset) -> list[str]:
     'Within a source the mean AUROC goes from 0.962 to 0.971'
     """
     said = [
-        _gap_sentence(result, "all"),
+        _gap_sentence(result, "all", baseline),
         *_left_in_sentences(result),
-        _split_sentence(result),
-        *_composition_sentences(result),
+        _split_sentence(result, baseline),
+        *_composition_sentences(result, baseline),
     ]
     if "shared_rows" in result and (shared := int(result.shared_rows.sum())):
         said.append(
@@ -62,10 +70,11 @@ def explain_lodo(result: xr.Dataset) -> list[str]:
             f"A model tells the source from the features in {_percent(result.identity_accuracy)} of the rows; "
             f"the largest source holds {_percent(result.identity_majority)}."
         )
-    pooled, within = (result[name].sel(protocol="cv", scope="all").item() for name in ("auc", "within_mean"))
+    known = result.sel(protocol=baseline, scope="all")
+    pooled, within = (known[name].item() for name in ("auc", "within_mean"))
     if pooled - within > _TELLS_SOURCES:
         said.append(
-            f"Cross-validation, too, ranks the rows of one source with {_three(within)} only: what its pooled "
+            f"{_KNOWN[baseline][0]}, too, ranks the rows of one source with {_three(within)} only: what its pooled "
             f"{_three(pooled)} has more is telling sources apart."
         )
     said.append(_name_sentence(result))
@@ -252,19 +261,19 @@ def source_table(result: xr.Dataset) -> pd.DataFrame:
     return table
 
 
-def _gap_sentence(result: xr.Dataset, scope: str) -> str:
+def _gap_sentence(result: xr.Dataset, scope: str, baseline: str) -> str:
     of = result.sel(scope=scope)
-    gap = of.sel(baseline="cv")
-    cv, left_out = gap.matched_auc.item(), gap.matched_lodo_auc.item()
+    gap = of.sel(baseline=baseline)
+    known, left_out = gap.matched_auc.item(), gap.matched_lodo_auc.item()
     level = f"{100 * float(result.attrs['level']):g} %"
     mixed = int((result.kind == "mixed").sum())
     where = "" if scope == "all" else f" on the {mixed} mixed source{'s' * (mixed != 1)} alone"
-    if math.isnan(cv) or math.isnan(left_out):
-        all_rows = of.auc.sel(protocol="cv").item()
+    if math.isnan(known) or math.isnan(left_out):
+        all_rows = of.auc.sel(protocol=baseline).item()
         if math.isnan(all_rows):
             return f"The AUROC{where} is undefined (one class)."
         return (
-            f"Cross-validation gives an AUROC of {_three(all_rows)}{where}; with sources left out it is undefined (one "
+            f"{_KNOWN[baseline][0]} gives an AUROC of {_three(all_rows)}{where}; with sources left out it is undefined (one "
             "class), and so is the gap."
         )
     over = f"{level} over rows {_three(gap.gap_low)} to {_three(gap.gap_high)}"
@@ -274,27 +283,26 @@ def _gap_sentence(result: xr.Dataset, scope: str) -> str:
     else:
         over += f", over sources {_three(gap.gap_source_low)} to {_three(gap.gap_source_high)}"
     return (
-        f"Cross-validation gives an AUROC of {_three(cv)}{where}, leaving a row's source out {_three(left_out)}: "
+        f"{_KNOWN[baseline][0]} gives an AUROC of {_three(known)}{where}, leaving a row's source out {_three(left_out)}: "
         f"a gap of {_three(gap.gap)} ({over})."
     )
 
 
-def _split_sentence(result: xr.Dataset) -> str:
-    of = result.sel(scope="all")
-    first, second = (of.within_mean.sel(protocol=name).item() for name in ("cv", "lodo"))
+def _split_sentence(result: xr.Dataset, baseline: str) -> str:
+    of, both = result.sel(scope="all"), (baseline, "lodo")
+    first, second = (of.within_mean.sel(protocol=name).item() for name in both)
     if math.isnan(first):
         return "No source has both labels, so no AUROC within a source is defined."
     if math.isnan(second):
         return (
-            f"Within a source the mean AUROC is {_three(first)} in cross-validation; no source with both labels can be "
+            f"Within a source the mean AUROC is {_three(first)} {_KNOWN[baseline][1]}; no source with both labels can be "
             "left out."
         )
     kinds = {
-        name: [of[name].sel(protocol=protocol).item() for protocol in ("cv", "lodo")]
-        for name in ("within", "between")
+        name: [of[name].sel(protocol=protocol).item() for protocol in both] for name in ("within", "between")
     }
     falls = {name: before - after for name, (before, after) in kinds.items()}
-    share = _percent(of.within_share.sel(protocol="cv"))
+    share = _percent(of.within_share.sel(protocol=baseline))
     words = (
         f"Within a source the mean AUROC goes from {_three(first)} to {_three(second)}. Over pairs of rows of one source "
         f"({share} of the pairs) it goes from {_three(kinds['within'][0])} to {_three(kinds['within'][1])}, over pairs of "
@@ -326,7 +334,7 @@ def _left_in_sentences(result: xr.Dataset) -> list[str]:
     return shown
 
 
-def _composition_sentences(result: xr.Dataset) -> list[str]:
+def _composition_sentences(result: xr.Dataset, baseline: str) -> list[str]:
     kinds = result.kind.values
     single = int((kinds != "mixed").sum())
     if not single:
@@ -336,7 +344,7 @@ def _composition_sentences(result: xr.Dataset) -> list[str]:
         f"{single} of {kinds.size} sources {verb} one label only: no AUROC is defined there, and recall or "
         "specificity stands in its place."
     ]
-    return [*said, _gap_sentence(result, "mixed")] if single < kinds.size else said
+    return [*said, _gap_sentence(result, "mixed", baseline)] if single < kinds.size else said
 
 
 def _name_sentence(result: xr.Dataset) -> str:

@@ -368,7 +368,11 @@ def test_command_ends_with_the_verdict(capsys, tmp_path, split, leaked):
     assert (status, answer["verdict"]) == (0, "not shown")
     assert answer["maha"] == leaked.maha.values[:2].tolist()
     assert answer["facts"]["tau"] == 0.2
-    assert answer["words"].startswith("Not shown: ")
+    assert answer["words"].startswith(
+        "By its labels the fit set holds 120 rows of the designated class (cat): that is a leak"
+    )
+    assert "The scores, not shown: " in answer["words"]
+    assert answer["headline"] == "a leak by the labels; scores: not shown"
 
 
 def test_command_takes_one_file_per_role(capsys, tmp_path, split):

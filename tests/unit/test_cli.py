@@ -1,8 +1,11 @@
 """The command line: words, JSON, and an exit status that a script can trust."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -180,3 +183,54 @@ def test_process_ends_with_the_status_and_never_imports_panel(leaky):
     assert done.returncode == 1
     assert done.stdout.startswith("leaky.csv: leaky\n")
     assert done.stderr.splitlines() == ["[]"]
+
+
+# The page of help, and Ctrl-C
+
+
+def test_help_tells_every_command_and_every_exit_status(capsys):
+    status, out, _ = run(capsys, "--help")
+    assert status == 0
+    for command in ("serve", "check", "audit", "lodo", "export", "report", "battery"):
+        assert f"  leakviz {command}" in out  # an example
+        assert f"\n  {command} " in out  # what it does
+    for number in (0, 1, 2, 3, 4, 130):
+        assert f"\n    {number} " in out
+    assert "--install-completion" in out
+
+
+@pytest.mark.parametrize("command", ["check", "audit", "lodo", "export", "report"])
+def test_help_of_a_command_tells_its_exit_statuses(command, capsys):
+    _, out, _ = run(capsys, command, "--help")
+    told = " ".join(out.split())
+    for words in ("Exit status: 0 ", "3 unusable", "4 an error", "130 stopped"):
+        assert words in told
+
+
+def test_completion_knows_the_commands(capsys, monkeypatch):
+    monkeypatch.setenv("_LEAKVIZ_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "leakviz au")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert run(capsys)[1].split() == ["audit"]
+
+
+@pytest.mark.parametrize("after", [0.1, 0.6])
+def test_ctrl_c_while_loading_is_quiet(after, honest):
+    child = subprocess.Popen(
+        [Path(sys.executable).with_name("leakviz"), "check", honest],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a runner may have it ignored
+    )
+    time.sleep(after)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=20)
+    assert b"Traceback" not in err
+    assert child.returncode in (130, -signal.SIGINT)  # before Python itself has begun, the signal ends it
+    assert out == b""
+
+
+def test_ctrl_c_at_work_is_told(capsys, honest, monkeypatch):
+    monkeypatch.setattr(cli, "read_predictions", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    status, out, err = run(capsys, "check", honest)
+    assert (status, out, err) == (130, "", "leakviz: stopped; nothing was written.\n")

@@ -239,7 +239,17 @@ def test_a_result_survives_its_file(tmp_path):
         save_lodo(result, path)
         again = load(path)
         assert again.identical(result)
+        by_xarray = xr.load_dataset(path, engine="h5netcdf")  # what is read here is what xarray reads
+        for name, variable in by_xarray.variables.items():
+            np.testing.assert_array_equal(variable.values.astype(again[name].dtype), again[name].values)
+            assert (variable.dims, variable.attrs) == (again[name].dims, again[name].attrs)
+        assert by_xarray.attrs == again.attrs
         assert content_hash(again) == result.attrs["content_hash"]
+    other = tmp_path / "other.nc"
+    xr.Dataset({"score": ("row", [1.0])}).to_netcdf(other, group="a", engine="h5netcdf")
+    with pytest.raises(InputError, match=r"other\.nc cannot be read as netCDF-4"):
+        load_lodo(other)
+    other.unlink()
     with pytest.raises(InputError, match="holds a result of retention, not of lodo"):
         load_lodo(tmp_path / "load_retention.nc")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".nc"] * 2
@@ -331,6 +341,21 @@ def test_json_and_the_files_hold_the_same_results(capsys, tmp_path):
     )
 
 
+def test_what_two_sources_do_not_allow_is_said_beside_what_they_do(capsys, tmp_path):
+    table = tmp_path / "two.csv"
+    rows = [f"{i % 2},{'ab'[i // 2 % 2]},{(7 * i) % 11}.5" for i in range(60)]
+    table.write_text("y,source,x\n" + "\n".join(rows) + "\n")
+    asked = [str(table), "--ablation", "--controls", "0", "--jobs", "1"]
+    status, out, _ = run(capsys, *asked)
+    assert status == 0
+    assert "--ablation cannot be answered: source has 2 values; without one, retention" in " ".join(
+        out.split()
+    )
+    answer = json.loads(run(capsys, *asked, "--json")[1])
+    assert answer["undone"]["ablation"].startswith("source has 2 values")
+    assert "ablation" not in answer
+
+
 def test_retention_of_another_model_is_said(capsys):
     few = ["--features", "bill_depth_mm", "--controls", "0", "--jobs", "1", "--retention"]
     status, out, _ = run(capsys, *ANSWERED, *few, "--model", "linear-svm")
@@ -368,7 +393,9 @@ def test_retention_of_another_model_is_said(capsys):
         ([*ANSWERED, "--seeds", "one"], "--seeds must be whole numbers"),
         ([*ANSWERED, "--folds", "1"], "folds must be a whole number from 2 up"),
         ([*ANSWERED, "--jobs", "0"], "--jobs must not be 0"),
-        ([*ANSWERED, "--out", "result.csv"], "path must end in .nc"),
+        ([*ANSWERED, "--out", "result.csv"], "--out must end in .nc"),
+        ([*ANSWERED, "--out", "nowhere/result.nc"], "--out: there is no folder 'nowhere'"),
+        ([*ANSWERED, "--groups", "species"], "groups: column 'species' is the source already"),
         ([*ANSWERED, "--features", "colour"], "features='colour': there is no such column"),
     ],
 )

@@ -191,7 +191,8 @@ def test_a_source_has_one_name(page):
 def test_squares_are_told_on_the_axis_and_a_top_ten_of_four_features_is_none(page):
     page.state.read("?case=prompt_attacks")
     axis = page._panes["gap"].object.xaxis[0]
-    assert axis.axis_label == "AUROC (circle, diamond); recall or specificity (square)"
+    assert axis.axis_label == "AUROC ● ◆, recall or specificity ■"
+    assert "Squares" in page._texts["gap_caption"].object
     page.state.case = "penguins"
     assert axis.axis_label == "AUROC"
     assert "undefined here" in page._texts["explanation"].object

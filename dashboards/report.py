@@ -1,0 +1,422 @@
+"""The page on which a report is put together: pages at their states, notes, and the files.
+
+It holds what the report consists of; `dashboards.report_file` makes it. The work goes step by step in the session's
+own loop, so that nobody waits for more than one figure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote, unquote, urlencode
+
+import panel as pn
+import param
+from bokeh.document import Document
+from panel.custom import JSComponent
+from panel.io.state import set_curdoc
+
+from dashboards import theme
+from dashboards.export import state_says
+from dashboards.markup import link_note, markup
+from dashboards.provenance import hash_of_arrays
+from dashboards.report_content import PAGES, SplitPage
+from dashboards.report_file import Asked, Report, drawing, html_with, making, pdf_with
+from dashboards.shelf import OWN, Shelf
+from dashboards.state import PageState, asked_of
+from dashboards.work import Job, start
+from leakviz import report as core
+from leakviz.errors import InputError
+
+TITLE = "Report"
+TYPES = {"html": "text/html", "pdf": "application/pdf", "json": "application/json"}
+MOST = 50  # sections
+LONGEST = {"title": 300, "author": 300, "notes": 20_000, "note": 20_000, "state": 4_000}
+
+_log = logging.getLogger(__name__)
+_CSS = theme.css(
+    """
+:host { display: block; width: 100% }
+.two { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(0, 1fr); gap: 28px 48px; align-items: start }
+section { min-width: 0 }
+h2.more { margin-top: 26px }
+ol, ul { list-style: none; margin: 8px 0 0; padding: 0 }
+li { border-top: 1px solid $hair; padding: 9px 0 }
+li:last-child { border-bottom: 1px solid $hair }
+.empty { margin-top: 8px }
+[hidden] { display: none }
+.line { display: flex; flex-wrap: wrap; gap: 0 10px; align-items: baseline }
+.name { font-weight: 620 }
+.grow { flex: 1 1 0 }
+.quiet { font-size: 13px; min-height: 24px; text-decoration: underline; text-underline-offset: 3px; text-decoration-color: $hair }
+.quiet:hover { color: $ink }
+.quiet:disabled, .framed:disabled { opacity: .45; cursor: default }
+.small { overflow-wrap: anywhere }
+.offers li { display: grid; grid-template-columns: auto 132px minmax(0, 1fr); gap: 2px 12px; align-items: baseline; padding: 6px 0 }
+.field { margin-top: 8px }
+.field label { display: block; font-size: 13px; color: $muted }
+input, textarea { font: 14px/1.4 $font; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 6px; padding: 5px 8px; width: 100%; box-sizing: border-box; color-scheme: var(--lv-scheme, light); resize: vertical }
+input:focus-visible, textarea:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
+.bar { display: flex; flex-wrap: wrap; gap: 8px 10px; align-items: center; margin: 16px 0 6px }
+.status { min-height: 22px; font-size: 13px; color: $muted }
+.alert { color: $alarm; overflow-wrap: anywhere }
+@media (max-width: $narrow) { .two { grid-template-columns: minmax(0, 1fr) } }
+@media (max-width: 520px) { .offers li { grid-template-columns: auto minmax(0, 1fr) } .offers .small { grid-column: 1 / -1 } }
+"""
+)
+
+
+class ReportState(PageState):
+    """What a link to this page carries: the sections, and the author's words.
+
+    Attributes
+    ----------
+    sections : list of (str, str, str)
+        Page, state as in a link, and note of each.
+    """
+
+    sections = param.List(default=[], item_type=tuple, label="sections")
+    heading = param.String(default="", label="title")
+    author = param.String(default="", label="author")
+    notes = param.String(default="", label="notes")
+
+    def query(self) -> str:
+        """Return the report as a query string.
+
+        Examples
+        --------
+        >>> state = ReportState(sections=[("purity", "delta=0.1", "look; here")])
+        >>> again = ReportState()
+        >>> again.read(state.query()), again.sections
+        ([], [('purity', 'delta=0.1', 'look; here')])
+        """
+        pairs = []
+        if self.sections:
+            parts = (
+                ":".join(quote(text, safe="=&,") for text in section if text or section[2])
+                for section in self.sections
+            )
+            pairs.append(("sections", ";".join(parts)))
+        pairs += [(n, getattr(self, n)) for n in ("heading", "author", "notes") if getattr(self, n)]
+        return urlencode(pairs, safe=",:;")
+
+    def _read(self, query: str) -> list[str]:
+        asked, told = asked_of(query), []
+        sections: list[tuple[str, str, str]] = []
+        for part in filter(None, asked.get("sections", "").split(";")):
+            page, state, note = (unquote(text) for text in (*part.split(":"), "", "")[:3])
+            if page not in (*PAGES, "embeddings") or len(sections) >= MOST:
+                told.append(f"The link names a section “{page[:60]}”, which cannot be had; it is left out.")
+                continue
+            sections.append((page, state[: LONGEST["state"]], note[: LONGEST["note"]]))
+        words = {
+            n: asked.get(n, "")[: LONGEST["title" if n == "heading" else n]]
+            for n in ("heading", "author", "notes")
+        }
+        self.param.update(sections=sections, **words)
+        return told
+
+
+class Desk(JSComponent):
+    """Shows what the report consists of, and sends back what is pressed and typed.
+
+    Attributes
+    ----------
+    page : str
+        JSON: ``sections`` (page, title, words, note), ``offers`` (page, title, words), ``title``, ``author``, ``notes``,
+        ``work`` (what is being done, or ""), ``alert``.
+    """
+
+    page = param.String(default="{}", doc="JSON.")
+
+    _esm = Path(__file__).with_name("report.js")
+    _stylesheets: ClassVar[list[str]] = [theme.TEXT_CSS, _CSS]
+
+    def __init__(self, said: Callable[[dict[str, Any]], object], **params: Any):
+        """Take what is called with a message."""
+        super().__init__(**params)
+        self._said = said
+
+    def _handle_msg(self, data: Any) -> None:
+        if isinstance(data, dict):
+            self._said(data)
+
+    def give(self, name: str, content: bytes, kind: str) -> None:
+        """Let the browser keep a file."""
+        self._send_msg({"name": name, "base64": base64.b64encode(content).decode(), "type": TYPES[kind]})
+
+
+class ReportPage(pn.viewable.Viewer):
+    """The page: the same object in the app, in a notebook cell and in a test.
+
+    Parameters
+    ----------
+    query : str
+        A link's query string.
+    shelf : Shelf, optional
+        The session's own data.
+    made : mapping of str to Viewer, optional
+        The pages that were visited in this session, by name: they are added at their present state.
+
+    Examples
+    --------
+    >>> page = ReportPage()
+    >>> page.add("purity")
+    >>> page.state.sections
+    [('purity', '', '')]
+    """
+
+    subject = "what you put together"
+
+    def __init__(
+        self,
+        query: str = "",
+        shelf: Shelf | None = None,
+        made: Mapping[str, Any] | None = None,
+        **params: Any,
+    ):
+        super().__init__(**params)
+        self.shelf = shelf if shelf is not None else Shelf()
+        self.made: Mapping[str, Any] = made if made is not None else {}
+        self.state = ReportState()
+        self.state.read(query)
+        self.alert = ""
+        self.files: dict[str, bytes] = {}  # the last of each kind, for a notebook
+        self._job: Job | None = None
+        self._tasks: set[asyncio.Task] = set()
+        self._report: tuple[Any, Report] | None = None
+        self._heading = markup("")
+        self.desk = Desk(self._heard, sizing_mode="stretch_width", margin=0)
+        self.state.param.watch(lambda *_: self.look(), self.state.names())
+        self._root = pn.Column(
+            link_note(self.state),
+            self._heading,
+            self.desk,
+            sizing_mode="stretch_width",
+            margin=0,
+            stylesheets=[":host { gap: 18px }"],
+        )
+        self.look()
+
+    def __panel__(self) -> pn.Column:
+        """Return the page, with what can be added as it is now."""
+        self.look()
+        return self._root
+
+    # ---- what the user does
+
+    def add(self, name: str) -> None:
+        """Add a page, as it was left in this session, or as it starts."""
+        if name not in self._titles() or len(self.state.sections) >= MOST:
+            return
+        self.state.sections = [*self.state.sections, (name, self._state_of(name), "")]
+
+    def remove(self, at: int) -> None:
+        """Take a section out."""
+        self.state.sections = [s for i, s in enumerate(self.state.sections) if i != at]
+
+    def move(self, at: int, by: int) -> None:
+        """Move a section up (-1) or down (1)."""
+        sections = list(self.state.sections)
+        if 0 <= at < len(sections) and 0 <= at + by < len(sections):
+            sections.insert(at + by, sections.pop(at))
+            self.state.sections = sections
+
+    def note(self, at: int, text: str) -> None:
+        """Put a note to a section."""
+        self.state.sections = [
+            (page, state, text[: LONGEST["note"]] if i == at else note)
+            for i, (page, state, note) in enumerate(self.state.sections)
+        ]
+
+    def make(self, kind: str) -> None:
+        """Make the report as a file, which the browser keeps; `files` has it, too.
+
+        Parameters
+        ----------
+        kind : {"html", "pdf", "json"}
+        """
+        if kind in TYPES and self.state.sections and self._job is None:
+            self._job = Job("Making the report", "the report")
+            start(self._make(self._job, kind), self._tasks)
+
+    def stop(self) -> None:
+        """Stop what is being made."""
+        if self._job is not None:
+            self._job.stopped.set()
+
+    def _heard(self, data: Mapping[str, Any]) -> None:
+        do, at, value = data.get("do"), data.get("at"), data.get("value")
+        if do == "add":
+            self.add(str(data.get("page")))
+        elif do in ("up", "down", "remove", "note") and isinstance(at, int) and not isinstance(at, bool):
+            acts: dict[str, Callable[[], None]] = {
+                "up": partial(self.move, at, -1),
+                "down": partial(self.move, at, 1),
+                "remove": partial(self.remove, at),
+                "note": partial(self.note, at, str(value or "")),
+            }
+            acts[do]()
+        elif do in ("title", "author", "notes"):
+            name = "heading" if do == "title" else do
+            self.state.param.update(**{name: str(value or "")[: LONGEST[do]]})
+        elif do == "make":
+            self.make(str(data.get("kind")))
+        elif do == "stop":
+            self.stop()
+
+    # ---- making
+
+    def _steps(self, kind: str) -> Generator[str, None, bytes]:
+        """Make the report step by step: say what comes next, then do it; the file is returned at the end."""
+        state = self.state
+        key = (state.query(), tuple(v.name for v in self.shelf.own), tuple(a.name for a in self.shelf.audits))
+        if self._report is None or self._report[0] != key:
+            asked = [Asked(p, query, note, self.made.get(p)) for p, query, note in state.sections]
+            made = yield from making(
+                asked,
+                self._makers(),
+                shelf=self.shelf,
+                title=state.heading,
+                author=state.author,
+                notes=state.notes,
+                files=self._files(),
+            )
+            self._report = (key, made)
+        report = self._report[1]
+        if kind == "json":
+            return core.write_report(report.document).encode()
+        drawn = yield from drawing(report, "svg" if kind == "html" else "pdf")
+        yield "Setting the pages"
+        return html_with(report, drawn).encode() if kind == "html" else pdf_with(report, drawn)
+
+    async def _make(self, job: Job, kind: str) -> None:
+        self.alert = ""
+        steps, content = self._steps(kind), b""
+        try:
+            while not content and not job.stopped.is_set():
+                with set_curdoc(Document()):  # of no session: nobody looks at the pages that it is made of
+                    job.text, content = _step(steps)
+                self.look()
+                await asyncio.sleep(0.01)  # others first
+        except InputError as error:
+            self.alert = str(error)
+        except Exception:
+            _log.exception("a report could not be made")
+            self.alert = "The report could not be made, for a reason that this app does not know. Its log has the details."
+        self._job = None
+        if content:
+            self.files[kind] = content
+            if self._report is not None:
+                self.alert = " ".join(self._report[1].told)
+            self.desk.give(f"leakviz-report.{kind}", content, kind)
+        self.look()
+
+    def _makers(self) -> dict[str, tuple[str, Callable[[str, Shelf], Any]]]:
+        from app import PAGES as APP
+
+        audits = getattr(self.made.get("embeddings"), "results", {})
+        own = (SplitPage.title, partial(SplitPage, audits))
+        return {**{name: APP[name] for name in PAGES}, "embeddings": own}
+
+    def _files(self) -> list[dict[str, Any]]:
+        """Return what the report says of the user's predictions that it shows."""
+        states = " ".join(state for _, state, _ in self.state.sections)
+        return [
+            {
+                "name": vector.title,
+                "kind": "predictions",
+                "sha256": "",
+                "content_hash": hash_of_arrays(vector.p, vector.y, vector.folds),
+                "options": dict(vector.options),
+            }
+            for vector in self.shelf.own
+            if vector.name in states
+        ]
+
+    # ---- what is seen
+
+    def _titles(self) -> dict[str, str]:
+        """Return the pages that can be added, with their titles."""
+        from app import PAGES as APP
+
+        audited = getattr(self.made.get("embeddings"), "results", {})
+        more = {"embeddings": SplitPage.title} if audited else {}
+        return {**{name: APP[name][0] for name in APP if name in PAGES}, **more}
+
+    def _state_of(self, name: str) -> str:
+        page = self.made.get(name)
+        if page is None:
+            return ""
+        if name == "embeddings":
+            return f"audit={page.used or next(reversed(page.results))}"
+        return str(page.state.query())
+
+    def _words_of(self, name: str) -> str:
+        """Say of a page in which state it would be added."""
+        page = self.made.get(name)
+        if page is None:
+            return "as it starts"
+        if name == "embeddings":
+            return "the audit that came last"
+        state = state_says(page.state)
+        return f"as you left it: {page.subject}" + (f"; {state}" if state else "")
+
+    def look(self) -> None:
+        """Show the report as it is."""
+        state, titles = self.state, self._titles()
+        many = len(state.sections)
+        names = {**titles, "embeddings": SplitPage.title}
+        told = "Put pages together into a <b>report</b>."
+        if many:
+            told = f"A report of <b>{many}</b> {'page' if many == 1 else 'pages'}."
+        self._heading.object = (
+            f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{told}</h1></div>'
+            '<p class="note">Results first, then figures, notes, and the limits that apply to these results; parameters, '
+            "hashes of the data, versions, the command that makes it again, and BibTeX. A file of your own is in it by name "
+            "and hash alone.</p>"
+        )
+        self.desk.page = json.dumps(
+            {
+                "sections": [
+                    {"page": p, "title": names.get(p, p), "words": _readable(query), "note": note}
+                    for p, query, note in state.sections
+                ],
+                "offers": [
+                    {"page": name, "title": title, "words": self._words_of(name)}
+                    for name, title in titles.items()
+                ],
+                "title": state.heading,
+                "author": state.author,
+                "notes": state.notes,
+                "work": self._job.text + " …" if self._job else "",
+                "alert": self.alert,
+            }
+        )
+
+
+def _step(steps: Generator[str, None, bytes]) -> tuple[str, bytes]:
+    """Return what comes next, or what came of it."""
+    try:
+        return next(steps), b""
+    except StopIteration as done:
+        return "", done.value
+
+
+def _readable(query: str) -> str:
+    """Write a state as people read it.
+
+    Examples
+    --------
+    >>> _readable("delta=0.1&beside=none"), _readable("")
+    ('delta 0.1, beside none', 'as it starts')
+    """
+    pairs = asked_of(query)
+    told = (f"{name} {'your own file' if value.startswith(OWN) else value}" for name, value in pairs.items())
+    return ", ".join(told) or "as it starts"

@@ -1,0 +1,392 @@
+"""``leakviz report``: reads what the command line names, makes the report, and writes its files.
+
+It runs as a process of its own, so that the core imports no page; see `leakviz.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from dashboards.predictions import judge
+from dashboards.provenance import hash_of_arrays
+from dashboards.report_content import PAGES as REPORTED
+from dashboards.report_content import SplitPage, asked_section, named_own
+from dashboards.report_file import Asked, Report, applying, html_of, make_report, pdf_of
+from dashboards.shelf import Shelf
+from leakviz import report as core
+from leakviz.embeddings import inspect_embeddings
+from leakviz.errors import InputError
+from leakviz.predictions import inspect_predictions
+
+STOPPED = 130
+UNUSABLE = 3
+
+# ---- the user's own files
+
+READERS = {
+    "predictions": ("p", "y", "positive", "scale", "missing", "fold", "delimiter", "encoding", "sheet"),
+    "embeddings": (
+        *("fit", "id_test", "ood_test", "fit_labels", "id_test_labels", "ood_class"),
+        *("role_column", "label_column", "shrinkage", "k", "overlap"),
+    ),
+}
+DEFAULTS = {
+    "predictions": ("purity:first=own&beside=none&third=none", "calibration:vector=own"),
+    "embeddings": ("embeddings:audit=own", "whitening:features=own"),
+}
+
+
+@dataclass(frozen=True)
+class Own:
+    """A file of the user's own, read: how the pages call it, and what the report says of it."""
+
+    name: str
+    facts: dict[str, Any]
+    audited: Any = field(default=None, repr=False)
+
+
+def kind_of(path: Path) -> str:
+    """Return what kind of file it is, by its ending.
+
+    Examples
+    --------
+    >>> kind_of(Path("a.NPZ")), kind_of(Path("a.parquet"))
+    ('embeddings', 'predictions')
+    """
+    return "embeddings" if path.suffix.lower() in (".npz", ".npy", ".nc", ".h5", ".hdf5") else "predictions"
+
+
+def read_own(
+    path: Path,
+    shelf: Shelf,
+    options: Mapping[str, str],
+    *,
+    kind: str = "",
+    name: str = "",
+    progress: Callable[[int, int], object] | None = None,
+) -> Own:
+    """Read a file and put it on the shelf.
+
+    Parameters
+    ----------
+    path : Path
+    shelf : Shelf
+    options : mapping
+        How to read it, by the names of `READERS`; what belongs to the other kind is left alone.
+    kind : {"predictions", "embeddings"}, optional
+        By default as its ending says.
+    name : str
+        What to call it, by default its name without the folder.
+    progress : callable, optional
+
+    Raises
+    ------
+    InputError
+        If it is not there, or leaves a question open.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}. Check the path and the working directory.")
+    content = path.read_bytes()
+    kind, name = kind or kind_of(path), name or path.name
+    wanted = {key: value for key, value in options.items() if key in READERS[kind] and value}
+    facts: dict[str, Any] = {"name": name, "kind": kind, "sha256": hashlib.sha256(content).hexdigest()}
+    if kind == "embeddings":
+        return _read_features(content, shelf, wanted, facts, progress)
+    found = inspect_predictions(content, name=name, progress=progress, **wanted)  # type: ignore[arg-type]
+    vector, _, _ = judge(found, {v.name: v.title for v in shelf.own})
+    shelf.add(vector)
+    known = hash_of_arrays(vector.p, vector.y, vector.folds)
+    return Own(vector.name, {**facts, "content_hash": known, "options": dict(vector.options)})
+
+
+def _read_features(
+    content: bytes,
+    shelf: Shelf,
+    wanted: Mapping[str, str],
+    facts: dict[str, Any],
+    progress: Callable[[int, int], object] | None,
+) -> Own:
+    """Audit a file of features, and put what the pages need of it on the shelf."""
+    from dashboards.embeddings import DEFAULTS as USUAL
+    from dashboards.embeddings_result import make_result
+
+    options = {**USUAL, **{name: wanted[name] for name in USUAL if name in wanted}}
+    _check_audit(options)
+    reader: dict[str, Any] = {name: value for name, value in wanted.items() if name not in USUAL}
+    if "ood_class" in reader:
+        reader["ood_class"] = reader["ood_class"].split(",")
+    found = inspect_embeddings(io.BytesIO(content), name=facts["name"], **reader)
+    job = _Job(progress)
+    result = make_result(found, options, job, facts["name"])
+    battery = result.battery()
+    shelf.audits = [*shelf.audits, result.audit]
+    shelf.batteries = [*shelf.batteries, *([battery] if battery else [])]
+    known = found.read().content_hash
+    return Own(result.audit.name, {**facts, "content_hash": known, "options": dict(wanted)}, result)
+
+
+def _check_audit(options: Mapping[str, str]) -> None:
+    with suppress(ValueError):
+        if options["shrinkage"] != "ledoit-wolf":
+            float(options["shrinkage"])
+        int(options["k"])
+        return
+    raise InputError(
+        f"--shrinkage must be ledoit-wolf or a number from 0 to 1, and --k a whole number, got "
+        f"{options['shrinkage']!r} and {options['k']!r}."
+    )
+
+
+class _Job:
+    """What the audit tells its progress to."""
+
+    def __init__(self, progress: Callable[[int, int], object] | None):
+        self.text, self.done = "", 0.0
+        self._progress = progress
+
+    def progress(self, done: int, total: int) -> None:
+        """Note how far it is."""
+        if self._progress is not None:
+            self._progress(done, total)
+
+
+def check_own(own: Own, recorded: Mapping[str, Any]) -> str:
+    """Refuse a file that has other numbers than the one that a report was made from.
+
+    Returns
+    -------
+    str
+        A sentence where the numbers are the same and the bytes are not, else "".
+
+    Raises
+    ------
+    InputError
+        If the numbers are others.
+    """
+    if own.facts["content_hash"] != recorded["content_hash"]:
+        raise InputError(
+            f"{own.facts['name']} is not the file of the report, or it is read in another way: the SHA-256 of its numbers is "
+            f"{own.facts['content_hash']}, and the report's is {recorded['content_hash']}."
+        )
+    if recorded["sha256"] and own.facts["sha256"] != recorded["sha256"]:
+        return f"{own.facts['name']} has the same numbers as the file of the report, and other bytes."
+    return ""
+
+
+def _read_again(
+    document: Mapping[str, Any], paths: Sequence[str], shelf: Shelf, options: Mapping[str, str]
+) -> tuple[list[Own], list[str]]:
+    """Read the files that a report was made from, and check them."""
+    recorded = list(document["files"])
+    if len(paths) != len(recorded):
+        names = ", ".join(
+            f"{file['name']} (SHA-256 of its numbers {file['content_hash']})" for file in recorded
+        )
+        raise InputError(
+            f"this report was made from {names}; the rows are not in it. Give {'the file' if len(recorded) == 1 else 'each file'} "
+            f"with --file PATH; --file was given {len(paths)} times."
+            if recorded
+            else "--file was given, and this report was made from no file of the user's own."
+        )
+    named = {Path(path).name: path for path in paths}
+    if set(named) == {file["name"] for file in recorded}:
+        paths = [named[file["name"]] for file in recorded]
+    owns, told = [], []
+    for path, file in zip(paths, recorded, strict=True):
+        strange = set(file["options"]) - set(READERS[file["kind"]])
+        if strange:
+            raise InputError(
+                f"the report's file {file['name']} has the option {sorted(strange)[0]!r}, which no reader knows."
+            )
+        own = read_own(
+            Path(path), shelf, {**file["options"], **options}, kind=file["kind"], name=file["name"]
+        )
+        other = check_own(own, file)
+        told += [other] if other else []
+        owns.append(Own(own.name, {**own.facts, "options": file["options"]}, own.audited))
+    return owns, told
+
+
+# ---- from the command line
+
+
+def write_all(contents: Mapping[Path, bytes]) -> None:
+    """Write files beside their places, and put them there when all of them are whole.
+
+    Parameters
+    ----------
+    contents : mapping of Path to bytes
+        Existing files are replaced.
+    """
+    made: dict[Path, Path] = {}
+    try:
+        for path, content in contents.items():
+            made[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.tmp")
+            made[path].write_bytes(content)
+        for path, temporary in made.items():
+            temporary.replace(path)
+    finally:
+        for temporary in made.values():
+            temporary.unlink(missing_ok=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make a report; see ``leakviz report --help``.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process: one, the JSON that `leakviz.cli` writes.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    parser = argparse.ArgumentParser(description="Make a report.")
+    parser.add_argument("asked", type=json.loads)
+    asked = parser.parse_args(arguments).asked
+    try:
+        report, paths = _from_command(asked)
+        contents = _contents(report, paths)
+        write_all(contents)
+    except KeyboardInterrupt:
+        return STOPPED
+    except InputError as error:
+        print(f"leakviz: {error}", file=sys.stderr)
+        return UNUSABLE
+    for sentence in (*report.told, *report.differs):
+        print(f"leakviz: {sentence}", file=sys.stderr)
+    sections = report.document["sections"]
+    for i, section in enumerate(sections, start=1):
+        limits = applying(section)
+        print(
+            f"{i}. {section['title']}: {section['verdict']}"
+            + (f" Limits: {', '.join(limits)}." if limits else "")
+        )
+    for path, content in contents.items():
+        print(f"Wrote {path} ({len(content) / 1e6:.2f} MB)")
+    return 0
+
+
+def _from_command(asked: Mapping[str, Any]) -> tuple[Report, dict[str, Path]]:
+    from dashboards import server
+
+    server.prepare()
+    shelf = Shelf()
+    told: list[str] = []
+    options: dict[str, str] = asked["options"]
+    before = None
+    meta = {name: asked[name] for name in ("title", "author", "notes", "date")}
+    owns: list[Own] = []
+    with _bar("reading") as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        if asked["from"]:
+            path = Path(asked["from"])
+            if not path.is_file():
+                raise InputError(
+                    f"there is no file {asked['from']!r}. Check the path and the working directory."
+                )
+            before = core.read_report(path.read_bytes(), name=path.name)
+            owns, told = _read_again(before, asked["files"], shelf, options)
+            meta = {name: before[name] for name in meta}
+            wanted = [(s["page"], s["state"], s["note"]) for s in before["sections"]]
+        else:
+            owns = [read_own(Path(file), shelf, options, progress=progress) for file in asked["files"]]
+            wanted = _wanted(asked, owns)
+    core.day(meta["date"] or "2000-01-01")  # refuse it before anything is drawn
+    sections = [Asked(page, state, note) for page, state, note in wanted]
+    known = makers({own.name: own.audited for own in owns if own.audited is not None})
+    with _bar("pages", len(sections)) as bar:
+        report = make_report(
+            sections, known, shelf=shelf, files=[own.facts for own in owns], before=before,
+            progress=lambda what: bar.update(1), **meta,
+        )  # fmt: skip
+    used = " ".join(section["state"] for section in report.document["sections"])
+    told += [
+        f"{own.facts['name']} is shown in no section; a section shows it with own, such as purity:first=own."
+        for own in owns
+        if own.name not in used
+    ]
+    report = Report(report.document, report.sections, (*told, *report.told), report.differs)
+    return report, {kind: Path(asked[kind]) for kind in ("out", "pdf", "json") if asked[kind]}
+
+
+def _wanted(asked: Mapping[str, Any], owns: Sequence[Own]) -> list[tuple[str, str, str]]:
+    """Return page, state and note of each section that the command line names."""
+    texts = asked["sections"]
+    if not texts:
+        texts = [text for own in owns for text in DEFAULTS[own.facts["kind"]]] if len(owns) == 1 else []
+    if not texts and len(owns) > 1:
+        names = ", ".join(f"{own.facts['name']} is {own.name}" for own in owns)
+        raise InputError(
+            f"say which sections show the files, such as purity:first=NAME&beside=NAME; {names}."
+        )
+    notes: dict[int, str] = {}
+    for text in asked["note"]:
+        number, _, words = text.partition(":")
+        if not number.strip().isdigit() or not 1 <= int(number) <= max(len(texts), 1):
+            raise InputError(
+                f"--note must begin with the number of a section and a colon, such as '1: look at the head', got {text[:60]!r}; "
+                f"there {'is one section' if len(texts) == 1 else f'are {len(texts)} sections'}."
+            )
+        notes[int(number)] = words.strip()
+    wanted = []
+    for number, text in enumerate(texts, start=1):
+        page, state = asked_section(text)
+        wanted.append((page, named_own(state, [own.name for own in owns]), notes.get(number, "")))
+    return wanted
+
+
+def makers(audits: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[str, Shelf], Any]]]:
+    """Return title and maker of each page that a report can hold.
+
+    Parameters
+    ----------
+    audits : mapping
+        The results of the user's own audits, by name; "embeddings" shows them.
+    """
+    from app import PAGES
+
+    own = (SplitPage.title, partial(SplitPage, audits))
+    return {**{name: PAGES[name] for name in REPORTED}, "embeddings": own}
+
+
+def _contents(report: Report, paths: Mapping[str, Path]) -> dict[Path, bytes]:
+    drawn = sum(len(section.figures) for section in report.sections)
+    contents: dict[Path, bytes] = {}
+    with _bar("drawing", drawn * len({"out", "pdf"} & set(paths))) as bar:
+        if "out" in paths:
+            contents[paths["out"]] = html_of(report, lambda what: bar.update(1)).encode()
+        if "pdf" in paths:
+            contents[paths["pdf"]] = pdf_of(report, lambda what: bar.update(1))
+    if "json" in paths:
+        contents[paths["json"]] = core.write_report(report.document).encode()
+    return contents
+
+
+def _bar(what: str, total: int | None = None) -> Any:
+    return tqdm(desc=what, total=total, unit="", disable=None, delay=1, leave=False)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to stop, it tidies up first
+    sys.exit(main())

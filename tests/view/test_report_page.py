@@ -1,0 +1,317 @@
+"""A report of a user's own predictions and of shipped data: HTML, PDF, JSON, and the same again."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pypdf import PdfReader
+
+from dashboards import report_command, report_paper
+from dashboards.purity import PurityPage
+from dashboards.report import ReportPage, ReportState
+from dashboards.report_content import PAGES, asked_section, named_own, read_html
+from dashboards.report_file import Asked, make_report
+from dashboards.shelf import Shelf
+from leakviz import InputError
+from leakviz import report as core
+
+HOSTILE = "r<img src=x onerror=alert(1)>$\\frac{x}$.csv"
+NOTE = "see <script>alert(1)</script> & $5_{x}$\nsecond line"
+
+
+def ask(**asked: object) -> int:
+    whole = {
+        **dict.fromkeys(("notes", "title", "author", "out", "pdf", "json", "from"), ""),
+        **{"sections": [], "files": [], "note": [], "options": {}, "date": "2026-01-31"},
+        **asked,
+    }
+    return report_command.main([json.dumps(whole)])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One report of a hostile file, by the command, with all its files."""
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(1)
+    p = np.round(rng.uniform(0.05, 0.95, 300), 6)
+    file = folder / HOSTILE
+    pd.DataFrame({"risk": p, "died": np.where(rng.uniform(size=300) < p, "yes", "no")}).to_csv(
+        file, index=False
+    )
+    asked = {
+        "files": [str(file)],
+        "options": {"positive": "yes"},
+        "sections": ["purity:first=own&beside=none&third=none&delta=0.1"],
+        "notes": NOTE,
+        "note": ["1:" + NOTE],
+        "title": "A <b>title</b> of $x$",
+    }
+    paths = {kind: str(folder / f"a.{kind}") for kind in ("pdf", "json")}
+    assert ask(**asked, **paths, out=str(folder / "a.html")) == 0
+    return folder, file, p, asked
+
+
+class Seen(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.links, self.ids, self.text = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on")
+            if name in ("href", "src", "xlink:href", "action", "data"):
+                self.links.append(value)
+            if name == "id":
+                self.ids.append(value)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_html_needs_nothing_and_what_users_wrote_is_text(made):
+    folder = made[0]
+    text = (folder / "a.html").read_text()
+    seen = Seen()
+    seen.feed(text)
+    assert not {"script", "img", "iframe", "object", "b\u00a0"} & set(seen.tags)
+    assert all(link.startswith(("#", "data:,")) for link in seen.links)
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert len(set(seen.ids)) == len(seen.ids)
+    assert "default-src 'none'" in text
+    whole = "".join(seen.text)
+    for words in (
+        HOSTILE,
+        NOTE,
+        "A <b>title</b> of $x$",
+        "Limits of this result",
+        "@misc{jacobs2026priorfree",
+    ):
+        assert words in whole
+    assert seen.tags.count("svg") == 1
+    assert "few events" not in whole.split("Checked, and not found")[0]  # about 150 events
+    assert (
+        whole.index("the blind test says")
+        < whole.index("Figure 1.")
+        < whole.index("Notes")
+        < whole.index("Parameters")
+    )
+
+
+def test_the_pdf_is_a4_with_selectable_text_and_no_pixels(made):
+    folder = made[0]
+    reader = PdfReader(folder / "a.pdf")
+    texts = [page.extract_text() for page in reader.pages]
+    for number, page in enumerate(reader.pages, start=1):
+        assert [round(float(v)) for v in page.mediabox[2:]] == [595, 842]
+        assert f"page {number} of {len(reader.pages)}" in texts[number - 1]
+        assert len(page.images) == 0
+    whole = "\n".join(texts)
+    flat = " ".join(whole.split())
+    for words in (
+        HOSTILE,
+        "see <script>alert(1)</script> & $5_{x}$",
+        "records, from the highest predicted risk down",
+    ):
+        assert words in flat  # the last one is a figure's axis
+    assert reader.metadata.title == "A <b>title</b> of $x$"
+    assert reader.metadata.creation_date is None
+
+
+def test_no_text_leaves_its_page_or_lies_on_another():
+    paper = report_paper.Paper(title="t" * 400, author="a")
+    long = "word " * 300 + "x" * 500
+    paper.lay_out(
+        [
+            report_paper.Block(kind, long)
+            for kind in ("title", "heading", "text", "item", "note", "code", "caption", "verdict")
+        ]
+        + [report_paper.Block("table", "t", rows=[[long[:300], "b\nc"]] * 30, header=["one", "two"])]
+    )
+    assert len(paper.pages) > 3
+    for number, marks in enumerate(paper.pages, start=1):
+        texts = [m for m in [*marks, *paper._foot(number)] if not m.length]
+        for mark in texts:
+            assert (
+                mark.x + report_paper.extent(mark.text, mark.style)
+                <= report_paper.WIDE - report_paper.MARGIN + 0.5
+            )
+        # the baseline of what is set lies above the foot, and no two lines of one column are nearer than their type
+        assert min(m.y for m in marks) > report_paper.FOOT + 10
+        for x in {m.x for m in texts}:
+            column = sorted((m for m in texts if m.x == x), key=lambda m: m.y)
+            for below, above in pairwise(column):
+                assert above.y - below.y >= below.style.size
+
+
+def test_the_json_holds_no_row_and_checks_against_its_schema(made):
+    folder, file, p, _ = made
+    document = core.read_report((folder / "a.json").read_text())
+    (entry,) = document["files"]
+    assert entry["name"] == HOSTILE
+    assert entry["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert entry["options"]["positive"] == "yes"
+    assert set(entry) == {"name", "kind", "sha256", "content_hash", "options"}
+    text = (folder / "a.json").read_text()
+    assert not any(f"{value}" in text for value in p[:50])
+    assert str(folder) not in text
+    section = document["sections"][0]
+    assert ["delta", "0.1"] in section["parameters"]
+    own = "own:" + entry["content_hash"][:12]
+    assert section["state"].startswith(f"first={own}&beside=none")
+
+
+def test_the_same_report_again_has_the_same_bytes(made):
+    folder, file, _, _ = made
+    again = folder / "again"
+    again.mkdir()
+    paths = {"out": str(again / "a.html"), "pdf": str(again / "a.pdf"), "json": str(again / "a.json")}
+    assert ask(**{"from": str(folder / "a.json")}, files=[str(file)], **paths) == 0
+    for name in ("a.html", "a.pdf", "a.json"):
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_other_versions_are_told_in_the_output(made, capsys):
+    folder, file, _, _ = made
+    document = json.loads((folder / "a.json").read_text())
+    document["versions"]["numpy"] = "1.0"
+    old = folder / "old.json"
+    old.write_text(json.dumps(document))
+    out = folder / "old.html"
+    assert ask(**{"from": str(old)}, files=[str(file)], out=str(out)) == 0
+    assert "Package versions differ: numpy 1.0, now" in capsys.readouterr().err
+    assert "not the report as it was made first" in out.read_text()
+
+
+def test_a_report_of_a_file_asks_for_it_and_takes_no_other(made, capsys):
+    folder, file, _, _ = made
+    out, report = folder / "none.html", str(folder / "a.json")
+    assert ask(**{"from": report}, out=str(out)) == report_command.UNUSABLE
+    assert "--file PATH" in capsys.readouterr().err
+    other = folder / "other.csv"
+    other.write_text(file.read_text().replace("yes", "no", 1))
+    assert ask(**{"from": report}, files=[str(other)], out=str(out)) == report_command.UNUSABLE
+    assert "is not the file of the report" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_stopped_half_way_nothing_is_left(tmp_path, monkeypatch):
+    (tmp_path / "a.html").write_text("before")
+
+    def replace(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        report_command.write_all({tmp_path / "a.html": b"new", tmp_path / "a.pdf": b"new"})
+    assert [f.name for f in tmp_path.iterdir()] == ["a.html"]
+    assert (tmp_path / "a.html").read_text() == "before"
+
+
+def test_words_and_numbers_are_the_pages_own():
+    from app import PAGES as APP
+
+    report = make_report([Asked("fingerprint", "tau=0.6", "look")], APP, date="2026-01-31")
+    (section,) = report.document["sections"]
+    counts = report.sections[0].page.live.at()
+    assert f"catches {counts['leak_count'].item()} leaks" in section["verdict"]
+    row = next(row for row in section["tables"][0]["rows"] if row[0] == "leak, fires")
+    assert row[1] == str(counts["leak_count"].item())
+    shipped = Path("data/published/battery_table12.csv")
+    assert section["data"][0]["sha256"] == hashlib.sha256(shipped.read_bytes()).hexdigest()
+    assert section["note"] == "look"
+    assert next(limit["name"] for limit in section["limits"] if limit["applies"]) == "dependent settings"
+
+
+def test_sections_are_named_as_links_are():
+    assert asked_section("purity:first=a:b&beside=none") == ("purity", "first=a:b&beside=none")
+    assert asked_section("?page=lodo&case=penguins") == ("lodo", "case=penguins")
+    with pytest.raises(InputError, match="there is no page 'nope'"):
+        asked_section("nope:tau=1")
+    with pytest.raises(InputError, match="no file was named"):
+        named_own("first=own", [])
+
+
+def test_what_a_page_hides_is_not_read():
+    read = read_html(
+        '<p>seen <button>press</button><b class="none">hidden<i>x</i></b></p><p hidden>no</p><svg><title>t</title></svg>'
+    )
+    assert read.paragraphs == [("p", "seen")]
+
+
+def test_the_page_puts_sections_together_and_its_link_says_it():
+    left = PurityPage("first=nassCDS__lr__honest&beside=none&delta=0.1")
+    page = ReportPage(made={"purity": left})
+    shown = json.loads(page.desk.page)
+    words = {offer["page"]: offer["words"] for offer in shown["offers"]}
+    assert list(words) == list(PAGES)
+    assert "delta 0.1" in words["purity"]
+    assert words["learn"] == "as it starts"
+    for do in ({"do": "add", "page": "learn"}, {"do": "add", "page": "purity"}, {"do": "up", "at": 1}):
+        page._heard(do)
+    page._heard({"do": "note", "at": 0, "value": NOTE})
+    page._heard({"do": "title", "value": "T; & = é"})
+    for nonsense in (
+        {"do": "remove", "at": 9},
+        {"do": "up", "at": 0},
+        {"do": "down", "at": True},
+        {"do": "add", "page": "x"},
+    ):
+        page._heard(nonsense)
+    assert page.state.sections == [("purity", left.state.query(), NOTE), ("learn", "", "")]
+    again = ReportState()
+    assert again.read(page.state.query()) == []
+    assert (again.sections, again.heading) == (page.state.sections, "T; & = é")
+    told = again.read("sections=purity:delta%3D0.1;nope:x;%ZZ&heading=" + "x" * 999)
+    assert [s[0] for s in again.sections] == ["purity"]
+    assert len(told) == 2
+    assert len(again.heading) == 300
+
+
+def test_the_page_makes_the_files_and_says_what_is_missing(monkeypatch):
+    page, sent = ReportPage("?sections=purity:first%253DnassCDS__lr__honest%2526beside%253Dnone"), []
+    monkeypatch.setattr(page.desk, "_send_msg", sent.append)
+    page.make("json")  # to its end: there is no loop to wait in
+    document = core.read_report(page.files["json"])
+    assert "first=nassCDS__lr__honest" in document["sections"][0]["state"]
+    assert sent[0]["name"] == "leakviz-report.json"
+    assert base64.b64decode(sent[0]["base64"]) == page.files["json"]
+    lost = ReportPage(ReportState(sections=[("purity", "first=own:0123456789ab", "")]).query(), Shelf())
+    lost.make("pdf")
+    assert "own:0123456789ab" in lost.alert
+    assert not lost.files
+
+
+def test_features_are_audited_for_a_report(tmp_path):
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1, 2], 60)
+    centres = 8 * np.eye(3, 6)
+    fit, test = (centres[classes] + rng.normal(size=(180, 6)) for _ in range(2))
+    file = tmp_path / "emb.npz"
+    arrays = {
+        "fit": fit,
+        "fit_labels": classes,
+        "id_test": test[classes != 2],
+        "ood_test": test[classes == 2],
+    }
+    np.savez(file, **arrays)
+    out = tmp_path / "r.json"
+    options = {"ood_class": "2", "k": "10"}
+    assert ask(files=[str(file)], options=options, json=str(out)) == 0
+    document = core.read_report(out.read_text())
+    split, whitening = document["sections"]
+    assert split["title"] == "Your embeddings"
+    assert "the split of emb.npz fires" in split["verdict"]
+    assert whitening["subject"].startswith("emb.npz")
+    apply = [limit["name"] for limit in split["limits"] if limit["applies"]]
+    assert apply == ["few test rows"]  # 60 OOD rows
+    assert document["files"][0]["options"] == options
+    assert ask(**{"from": str(out)}, files=[str(file)], json=str(tmp_path / "s.json")) == 0
+    assert (tmp_path / "s.json").read_bytes() == out.read_bytes()
