@@ -9,6 +9,7 @@ import argparse
 import hashlib
 import io
 import json
+import re
 import signal
 import sys
 import uuid
@@ -268,6 +269,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return STOPPED
     except InputError as error:
         print(f"leakviz: {error}", file=sys.stderr)
+        answers = "|".join((*READERS["predictions"], *READERS["embeddings"]))
+        if re.search(rf"\b({answers})='", str(error)):
+            print(
+                "On the command line an answer such as name='value' is --name value, with - for _.",
+                file=sys.stderr,
+            )
         return UNUSABLE
     for sentence in (*report.told, *report.differs):
         print(f"leakviz: {sentence}", file=sys.stderr)

@@ -351,7 +351,7 @@ class Paper:
             warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font", category=UserWarning)
             with PdfPages(out, metadata=about) as pdf:
                 for number, marks in enumerate(self.pages, start=1):
-                    figure = Figure(figsize=(WIDE / 72, HIGH / 72), dpi=72)
+                    figure = Figure(figsize=(WIDE / 72, HIGH / 72), dpi=72, frameon=False)
                     FigureCanvasPdf(figure)
                     for mark in [*marks, *self._foot(number)]:
                         if mark.length:
@@ -410,7 +410,7 @@ class Paper:
             stream.update({NameObject(f"/{key}"): value for key, value in about.items()})
             return writer._add_object(stream)
 
-        before: dict[int, list[Any]] = {}  # what a page holds besides its texts
+        figures: dict[int, list[Any]] = {}
         for number, (at, x, y, pdf) in enumerate(self.figures, start=1):
             figure = PdfReader(io.BytesIO(pdf)).pages[0]
             contents = figure.get_contents()
@@ -426,11 +426,11 @@ class Paper:
             known = resources.setdefault(NameObject("/XObject"), DictionaryObject()).get_object()
             known[NameObject(f"/leakviz{number}")] = form
             place = f"q 1 0 0 1 {x:.3f} {y:.3f} cm /leakviz{number} Do Q\n".encode()
-            before.setdefault(at, []).append(added(place))
-        for at, drawn in before.items():
+            figures.setdefault(at, []).append(added(place))
+        for at, drawn in figures.items():  # after the texts, in the state in which the page began
             page = writer.pages[at]
             own = page.raw_get("/Contents")
-            page[NameObject("/Contents")] = ArrayObject([*drawn, own])
+            page[NameObject("/Contents")] = ArrayObject([added(b"q\n"), own, added(b"\nQ\n"), *drawn])
         out = io.BytesIO()
         writer.write(out)
         return out.getvalue()

@@ -462,6 +462,11 @@ def report_command(
     if len({path for path in whole.values() if path}) < sum(map(bool, whole.values())):
         raise InputError("--out, --pdf and --json must be different files.")
     _check_app()
+    for package in (*(["matplotlib"] if out or pdf else []), *(["pypdf"] if pdf else [])):
+        if importlib.util.find_spec(package) is None:
+            raise InputError(
+                f'this report needs {package}, which is not installed: pip install "leakviz[figures]".'
+            )
     given = [str(Path(file).resolve()) for file in (*files, *own)]
     start = {"from": ""} if not asked["from"] else {"from": str(Path(asked["from"]).resolve())}
     question = json.dumps({**asked, **start, **whole, "sections": sections, "files": given})

@@ -113,6 +113,11 @@ def test_the_pdf_is_a4_with_selectable_text_and_no_pixels(made):
         assert [round(float(v)) for v in page.mediabox[2:]] == [595, 842]
         assert f"page {number} of {len(reader.pages)}" in texts[number - 1]
         assert len(page.images) == 0
+    (drawn,) = [page for page in reader.pages if "Figure 1." in page.extract_text()]
+    operations = drawn.get_contents().operations
+    # A figure is the last that is painted, so that nothing hides it, and all that is behind it is text and lines.
+    assert [operator for _, operator in operations[-4:]] == [b"q", b"cm", b"Do", b"Q"]
+    assert b"re" not in {operator for _, operator in operations}
     whole = "\n".join(texts)
     flat = " ".join(whole.split())
     for words in (
@@ -192,6 +197,8 @@ def test_other_versions_are_told_in_the_output(made, capsys):
 
 def test_a_report_of_a_file_asks_for_it_and_takes_no_other(made, capsys):
     folder, file, _, _ = made
+    assert ask(files=[str(file)], json=str(folder / "x.json")) == report_command.UNUSABLE  # which label?
+    assert "is --name value" in capsys.readouterr().err
     out, report = folder / "none.html", str(folder / "a.json")
     assert ask(**{"from": report}, out=str(out)) == report_command.UNUSABLE
     assert "--file PATH" in capsys.readouterr().err
