@@ -14,10 +14,15 @@ from dashboards.figures import lodo as figures
 def build_lodo(query):
     app_page = lodo.LodoPage(query)
     subject = app_page.shown
-    firing = Page(SimpleNamespace(live=app_page.quadrants))
-    drawn = answers.drawn_features(subject)
-    points = drawn[["coefficient", "retention", "argmin_source"]].to_dataframe().reset_index()
-    order = answers.argmin_order(subject.retention)
+    # The app's second table follows the first one's slider; here one strip has both.
+    of = app_page.quadrants
+    both = SimpleNamespace(
+        sliders=(*app_page.live.sliders, *of.sliders),
+        **{name: getattr(of, name) for name in ("labels", "state", "starts", "follows", "answers")},
+    )
+    firing = Page(SimpleNamespace(live=both))
+    points = answers.points_of(subject)
+    order = [*map(subject.name_of, answers.argmin_order(subject.retention))]
 
     def scatter(now):
         threshold = float(now["retention_threshold"])

@@ -673,10 +673,8 @@ class LodoPage(pn.viewable.Viewer):
         if not self._subject.published:
             entries.insert(0, (mark("circle", first), BASELINES[self.state.baseline]))
             entries.append((mark("diamond", left_out, filled=True), "pooled"))
-        if (self._subject.result["kind"].values != "mixed").any() and self.state.metric in (
-            "auc",
-            "accuracy",
-        ):
+        rows = self._data("gap")
+        if rows is not None and (rows["group"] == "one label").any():
             entries.append((mark("square", left_out, filled=True), "one label: recall or specificity"))
         told = "".join(f"<span>{m}{t}</span>" for m, t in entries)
         return f'<div class="legend">{told}</div>'

@@ -99,7 +99,8 @@ def lodo_from_scores(
     Returns
     -------
     xarray.Dataset
-        What `lodo` returns, without what needs a model: identity of sources and controls.
+        What `lodo` returns, without what needs a model: identity of sources, ``why_not`` and the controls;
+        the attribute ``controls`` says that none was run.
 
     Raises
     ------

@@ -100,7 +100,8 @@ def lodo(
     xarray.Dataset
         Over ``row``, ``seed``, ``protocol`` ("cv", "same-source", "lodo"), ``baseline`` ("cv",
         "same-source"), ``scope`` ("all"; "mixed": sources with both labels), ``source``, ``metric``
-        ("accuracy", "recall", "specificity"):
+        ("accuracy", "recall", "specificity"); "same-source" is missing where no source can be split (one
+        row or one group in each):
 
         ``score``, ``called`` : (protocol, seed, row)
             Scores; 1 above the threshold, 0 below, -1 without a score.

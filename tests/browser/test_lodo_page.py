@@ -5,13 +5,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from dashboards import lodo_answers as answers
+from dashboards.figures import lodo as figures
 from dashboards.lodo_answers import FIRING, THRESHOLDS
 
 from .conftest import PHONE, Frames, drag, visits
 
 SAE = "sae_logistic, constant 0.5"
 PUBLISHED = "?page=lodo&case=published&model=sae_logistic,%20constant%200.5"
-HARM, SEEN = 6, 3  # figures of the first case, and of the published one
+HARM, SEEN = 7, 3  # figures of the first case, and of the published one
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,11 @@ def test_choosing_writes_into_the_figures_that_stand(page):
     page.get_by_label("case", exact=True).select_option(label="prompt attacks, 18 sources")
     page.wait_for_function("location.search.includes('case=prompt_attacks')")
     page.wait_for_function(f"probe.ready({HARM})")
+    rows = answers.gap_rows(answers.shipped("prompt_attacks", "logistic"), "accuracy", "cv")
+    height = figures.gap_picture(rows, metric="accuracy").height  # of other sources: the figure follows
+    page.wait_for_function(
+        f"[...probe.elements('.bk-Figure')][0].getBoundingClientRect().height === {height}"
+    )
     page.get_by_label("classifier", exact=True).select_option(label="logistic, unweighted")
     page.get_by_text("The trap").wait_for()
     names = page.evaluate("Array.from(probe.tagged('gap.lodo:source').get_column('name'))")

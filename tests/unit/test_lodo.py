@@ -212,7 +212,7 @@ def test_a_gap_is_of_the_rows_that_both_protocols_score(world):
     rows = (y == 1) | (source == "a")
     rows[np.flatnonzero((source == "c") & (y == 0))[0]] = True
     X, y, source = X[rows], y[rows], source[rows]
-    found = lodo(X, y, source, threshold="youden", **(QUICK | {"controls": 1}))
+    found = lodo(X, y, source, threshold="youden", folds=2, **(QUICK | {"controls": 1}))
     assert (
         found.why_not.values.tolist()[0] == "training has 1 row with y = 0, and threshold='youden' needs two"
     )
@@ -583,6 +583,30 @@ def test_words_promise_nothing_about_the_world(world, result):
             word in said for word in ("deploy", "true shift", "generaliz", "generalis", "real world")
         )
     assert "ranked as before" in " ".join(explain_lodo(few))  # within a species, nothing is lost
+
+
+def test_a_control_off_its_band_says_whether_it_is_chance(result):
+    def said(what, mean, low, high):
+        values = dict(zip(("mean", "low", "high"), (mean, low, high), strict=True))
+        return explain_lodo(result.assign({f"{what}_{end}": value for end, value in values.items()}))
+
+    assert any(
+        "gives 0.460 (mean of 3 draws, 95 % 0.400 to 0.520); it should be 0.5." in s
+        for s in said("noise", 0.46, 0.4, 0.52)
+    )
+    few = said("noise", 0.44, 0.36, 0.52)
+    assert any(s.endswith("It is outside 0.45 to 0.55, as chance may have it in so few draws.") for s in few)
+    assert any("It is not, and not by chance:" in s for s in said("noise", 0.44, 0.42, 0.46))
+    assert any(s.endswith("it should be 0.") for s in said("shuffled", 0.004, 0.003, 0.005))
+    assert any(
+        s.endswith("it should be 0, which the interval holds.") for s in said("shuffled", 0.02, -0.01, 0.05)
+    )
+    # Sizes 60, 50, 40, 40, 30 and 30 of 250: the squared shares add up to 11,100 of 62,500, and 82.24 % is left.
+    more = next(s for s in said("shuffled", -0.02, -0.03, -0.01) if "sources shuffled" in s)
+    assert "trains on 80.0 % of the rows, leaving a source out on 82.2 % on average" in more
+    assert more.endswith("in favour of leaving a source out.")
+    assert any(s.endswith("it should be 0, and it is not.") for s in said("shuffled", 0.02, 0.01, 0.03))
+    assert any("one draw, so no interval" in s for s in explain_lodo(result.isel(draw=[0])))
 
 
 def test_summary_is_json_without_rows(result):

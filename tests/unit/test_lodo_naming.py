@@ -101,4 +101,6 @@ def test_a_group_is_no_witness_for_itself():
     X = y[:, None] + np.random.default_rng(0).normal(size=(30, 1))
     result = lodo(X, y, source, groups=patient, folds=3, controls=0, identity=False, bootstrap=10, n_jobs=1)
     assert result.name_auc.item() == 0.5
+    assert result.protocol.values.tolist() == ["cv", "lodo"]  # no source can be split
+    assert result.baseline.values.tolist() == ["cv"]
     assert lodo_from_scores(X[:, 0], X[:, 0], y, source, bootstrap=10).name_auc.item() == 1

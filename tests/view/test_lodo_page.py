@@ -265,6 +265,22 @@ def test_what_a_case_has_not_is_said_in_a_line(page):
     assert not seen(page._boxes["quadrants"])
 
 
+def test_the_ablation_is_the_cores_step_by_step(page):
+    of = leakviz.load_ablation("harm_scored_responses__logistic")
+    rows, drawn = page.data("ablation"), sources(page, "ablation")
+    for protocol in ("cv", "lodo"):
+        steps = of["step_auc"].sel(ablation_protocol=protocol).values
+        assert drawn[protocol]["y"].tolist() == steps.tolist() == rows[protocol].tolist()
+    # With nothing taken away it is the page's own pooled value; that of the random orders, too.
+    pooled = page.answer()["auc"].sel(protocol="lodo", scope="all").item()
+    assert rows["lodo"][0] == pytest.approx(pooled, abs=1e-3)
+    assert rows["random_low"][0] == rows["random_high"][0] == pytest.approx(rows["lodo"][0])
+    assert rows["change"][0] == 0
+    page.state.model = "forest"
+    assert not seen(page._cards["ablation"])
+    assert "choose “logistic, balanced”" in page._texts["ablation"].object
+
+
 def test_a_row_is_explained_by_attributions_that_add_up(page):
     page.state.row = 7
     rows = page.data("explanation")
