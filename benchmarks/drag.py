@@ -1,6 +1,6 @@
 """From the hand to the pixels: the app's page against the same page written with `pn.bind`.
 
-    python benchmarks/drag.py [--page fingerprint|purity|calibration|whitening|audit|lodo] [--check]
+    python benchmarks/drag.py [--page fingerprint|purity|calibration|whitening|audit|lodo|learn] [--check] [--saved]
 
 Serves ``app.py`` and ``bound.py``, opens both in one Chromium and measures them in turn, so that
 noise on the machine hits both alike. The purity and the calibration page show 500,000 simulated rows.
@@ -10,7 +10,8 @@ changed something outside the slider: a canvas has other pixels (their hash diff
 has changed. Everything is timed by the page's own clock; the cost of hashing comes after the stamp.
 
 Drag: real mouse events, 60 a second, each a stop or more further; counted between the first and the
-last move, before the release. `--check` fails when a requirement is not met; they are for an idle machine.
+last move, before the release. `--saved` measures the page as a saved file instead, alone: a key press must
+show within 30 ms at p50. `--check` fails when a requirement is not met; they are for an idle machine.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from first_paint import start_server
@@ -43,6 +45,7 @@ PAGES = {
     ),
     "whitening": (("alpha",), "?page=whitening", ""),
     "audit": (("oracle gate", "tau"), "?page=audit", ""),
+    "learn": (("alpha",), "?page=learn&step=world", ""),
     "lodo": (("retention threshold", "firing ratio"), f"?page=lodo&case=published&model={SAE}", ""),
 }
 # ms without a change or a message, after which a step is over; the server draws one figure after the other.
@@ -178,7 +181,7 @@ class Page:
     def wait(self, slider: str) -> None:
         """Wait until the page stands: a slider is there, if one is named, and nothing changes any more."""
         self.page.wait_for_function(
-            "(slider) => document.querySelector('main *') && Bokeh.documents.every((d) => d.is_idle)"
+            "(slider) => document.querySelector('main *') && globalThis.Bokeh?.documents.length && Bokeh.documents.every((d) => d.is_idle)"
             " && (!slider || __drag.seen(slider))",
             arg=slider,
         )
@@ -262,6 +265,41 @@ class Page:
         }
 
 
+def saved(page: str, folder: Path) -> str:
+    """Save a page as a file; return its address."""
+    sys.path.insert(0, str(HERE.parent))
+    from app import PAGES as MADE
+    from dashboards.page_file import page_file
+
+    query = PAGES[page][1]
+    asked, _, state = query.removeprefix("?page=").partition("&")
+    name, state = (page, "") if page in MADE and asked != page else (asked, state)
+    file = folder / f"{page}.html"
+    file.write_text(page_file(name, MADE[name][1], state, title=page).html, encoding="utf-8")
+    return file.as_uri()
+
+
+def report_saved(page: Page) -> list[str]:
+    """Print what was measured of a saved page; return which requirements are not met."""
+    failures = []
+    for slider, steps in page.steps.items():
+        first, done = np.array(steps).T
+        p50, p95 = np.percentile(done, [50, 95])
+        d = page.drags[slider]
+        print(
+            f"{slider:20} key press to pixels p50 {p50:5.1f} ms, p95 {p95:5.1f}, first change {np.median(first):5.1f} (n {len(done)})"
+            f" | drag: {d['moves']} moves, {d['updates']} updates ({d['share']:.0%}, {d['per second']:.1f}/s), new canvases"
+            f" {d['new']}, blank frames {d['blank']}"
+        )
+        if p50 > 30:
+            failures.append(f"{slider}: p50 {p50:.1f} ms, above 30")
+        if d["share"] < 0.8:
+            failures.append(f"{slider}: {d['share']:.0%} of the moves seen, not 80 %")
+    if page.fresh or page.blank or page.missed:
+        failures.append(f"{page.fresh} new canvases, {page.blank} blank frames, {page.missed} steps unseen")
+    return failures
+
+
 def report(app: Page, bound: Page) -> list[str]:
     """Print what was measured; return which requirements are not met."""
     failures = []
@@ -303,15 +341,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--page", choices=list(PAGES), default="fingerprint")
     parser.add_argument("--check", action="store_true", help="fail when a requirement is not met")
+    parser.add_argument("--saved", action="store_true", help="measure the page as a saved file, alone")
     parser.add_argument("--steps", type=int, default=40, help="key presses per slider and page, in tens")
     parser.add_argument("--seconds", type=float, default=4.0, help="length of a drag")
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     args = parser.parse_args()
     sliders, query, press = PAGES[args.page]
     servers = []
+    folder = TemporaryDirectory()
     try:
-        urls = {}
-        for script in (HERE.parent / "app.py", HERE / "bound.py"):
+        urls = {"app": saved(args.page, Path(folder.name))} if args.saved else {}
+        for script in () if args.saved else (HERE.parent / "app.py", HERE / "bound.py"):
             port = free_port()
             servers.append(start_server(port, script))
             asked = query if script.stem == "app" else f"?page={args.page}&{query.partition('&')[2]}"
@@ -320,7 +360,7 @@ def main() -> int:
         with sync_playwright() as p:
             browser = p.chromium.launch(executable_path=args.chromium, args=["--no-sandbox", "--disable-gpu"])
             pages = [
-                Page(browser, script, url, sliders, press if script == "app" else "")
+                Page(browser, script, url, sliders, press if script == "app" and not args.saved else "")
                 for script, url in urls.items()
             ]
             for slider in sliders:
@@ -338,7 +378,8 @@ def main() -> int:
         for server in servers:
             server.terminate()
             server.wait()
-    failures = report(*pages)
+        folder.cleanup()
+    failures = report_saved(*pages) if args.saved else report(*pages)
     print(f"load {load:.2f} before, {os.getloadavg()[0]:.2f} after, {os.cpu_count()} cores")
     for failure in failures:
         print(f"not met: {failure}")

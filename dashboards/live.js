@@ -24,6 +24,61 @@ function* elements(root, selector) { // in every open shadow root too
   for (const e of root.querySelectorAll("*")) if (e.shadowRoot) yield* elements(e.shadowRoot, selector)
 }
 
+// Each time that Bokeh paints a plot it asks the page's style for the colour of every line, fill and text, and
+// measures all tick labels to see whether the layout still holds. The browser works styles out anew for many of
+// these questions: together they cost more than the painting. While a hand moves a slider no style changes, and
+// labels only where a range does: each is asked once then, and painted from what is known.
+let known = null // in a gesture: element or plot -> question -> answer
+let known_end = 0
+
+function ask_once() {
+  known ??= new WeakMap()
+  clearTimeout(known_end)
+  known_end = setTimeout(() => { known = null }, 250)
+}
+
+function answer(about, question, ask) {
+  let answers = known.get(about)
+  if (!answers) known.set(about, answers = new Map())
+  if (!answers.has(question)) answers.set(question, ask())
+  return answers.get(question)
+}
+
+function owner(object, name) { // the prototype that has it
+  while (object && !Object.hasOwn(object, name)) object = Object.getPrototypeOf(object)
+  return object
+}
+
+let eased = false
+
+function ease(figure) { // once per window, as soon as there is a figure
+  const plot = globalThis.Bokeh?.index.find_one(figure)
+  const visual = owner(plot?.visuals?.background_fill, "_get_css_value")
+  if (!visual) return
+  eased = true
+  const style = visual._get_css_value
+  visual._get_css_value = function (name) {
+    return known ? answer(this.obj.el, this.css_prefix + name, () => style.call(this, name)) : style.call(this, name)
+  }
+  const sized = owner(plot, "base_font_size"), size = sized && Object.getOwnPropertyDescriptor(sized, "base_font_size")
+  if (size?.get) {
+    Object.defineProperty(sized, "base_font_size", {...size, get() {
+      return known ? answer(this.el, "font size", () => size.get.call(this)) : size.get.call(this)
+    }})
+  }
+  const sheet = owner(plot._computed_style, "_update"), write = sheet?._update
+  if (write) { // the same text written again makes the browser work out all styles again
+    sheet._update = function (css) { if (this.el.textContent !== css) write.call(this, css) }
+  }
+  const laid = owner(plot, "_invalidate_layout_if_needed"), lay = laid?._invalidate_layout_if_needed
+  if (!lay) return
+  laid._invalidate_layout_if_needed = function () {
+    if (!known || this._needs_layout) return lay.call(this)
+    const ends = [this.model.x_range, this.model.y_range].flatMap(({start, end, factors}) => [start, end, ...factors ?? []])
+    answer(this, [...ends, this.bbox.width, this.bbox.height].join(), () => { lay.call(this) })
+  }
+}
+
 class Table { // one per Bokeh model; the sliders of all its views move together
   constructor(model) {
     this.model = model
@@ -102,6 +157,7 @@ class Table { // one per Bokeh model; the sliders of all its views move together
       }
     }
     this.by_tag = by_tag
+    for (const m of eased ? [] : this.document.all_models) if (m.type === "Figure" && !eased) ease(m)
     this.nodes = []
     for (const node of elements(document, "[data-live-text], [data-live-attrs], [data-live-go], [data-live-flip], [data-live-choose]")) {
       const d = node.dataset
@@ -138,6 +194,7 @@ class Table { // one per Bokeh model; the sliders of all its views move together
 
   show(everything = false) {
     if (everything) this.applied.clear()
+    ask_once()
     const first = performance.now() - this.gesture > 400
     this.gesture = performance.now()
     if (!this.by_tag || (first && this.stale())) this.look()
@@ -277,7 +334,11 @@ function table_of(model) {
   if (!table) {
     table = new Table(model)
     tables.push(table)
-    model.data.properties.table.change.connect(() => { table.load(); table.by_tag = null; table.show(true) })
+    model.data.properties.table.change.connect(() => { // tables that follow each other are of the same figures
+      table.load()
+      if (!(performance.now() - table.looked < 400)) table.by_tag = null
+      table.show(true)
+    })
     model.data.properties.state.change.connect(() => {
       const state = table.told()
       table.agreed = {...state}

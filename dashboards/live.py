@@ -168,7 +168,7 @@ class Row(NamedTuple):
     rows: np.ndarray
 
 
-def pack(variable: xr.DataArray, walked: Sequence[str]) -> Row:
+def pack(variable: xr.DataArray | xr.Variable, walked: Sequence[str], *, name: object = None) -> Row:
     """Store the distinct rows of `variable` once.
 
     Parameters
@@ -176,6 +176,8 @@ def pack(variable: xr.DataArray, walked: Sequence[str]) -> Row:
     variable : xarray.DataArray
         Dimensions in `walked` are stops; at most one other dimension holds a row's entries.
     walked : sequence of str
+    name : str, optional
+        What an error calls it, if not by its own name.
 
     Returns
     -------
@@ -198,11 +200,13 @@ def pack(variable: xr.DataArray, walked: Sequence[str]) -> Row:
     dims = tuple(str(d) for d in variable.dims if d in walked)
     rest = [d for d in variable.dims if d not in walked]
     if len(rest) > 1:
-        raise ValueError(f"{variable.name}: only one dimension can hold a row's entries, not {rest}")
+        raise ValueError(
+            f"{name or getattr(variable, 'name', '')}: only one dimension can hold a row's entries, not {rest}"
+        )
     values = variable.transpose(*dims, *rest).values
     shape = values.shape[: len(dims)]
     flat = np.ascontiguousarray(values.reshape(int(np.prod(shape, dtype=int)), -1))
-    if flat.shape[1] == 0:
+    if flat.shape[1] == 0 or len(flat) == 1:  # nothing that recurs
         return Row(dims, shape, np.zeros(len(flat), dtype=np.uint8), flat[:1])
     # Rows are compared as bytes: exact, and nan equals nan.
     keys = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1]))).ravel()
@@ -245,13 +249,14 @@ def encode(answers: xr.Dataset, walked: Sequence[str], follows: Sequence[str] = 
         return [blocks[block][0], kind, array.size]
 
     variables: dict[str, Any] = {}
-    for name, variable in answers.data_vars.items():
+    for name in answers.data_vars:
+        variable = answers.variables[name]  # without its coordinates, which are no part of it here
         text = variable.dtype.kind in "OUS"
         if text:
             unique, codes = np.unique(variable.values.astype(str), return_inverse=True)
             numbers = np.array([pool.setdefault(str(t), len(pool)) for t in unique], dtype=np.uint32)
             variable = variable.copy(data=numbers[codes.ravel()].reshape(variable.shape))
-        packed = pack(variable, [*walked, *follows])
+        packed = pack(variable, [*walked, *follows], name=name)
         kind = {"b": "u1", "u": "u4", "i": "i4"}.get(packed.rows.dtype.kind, "f8")
         kind = "f4" if packed.rows.dtype == np.float32 else kind
         rows, bits = packed.rows, packed.rows.dtype.kind == "b" and packed.rows.shape[1] > 8

@@ -248,6 +248,40 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         """Return the page."""
         return self._root
 
+    # ---- answers
+
+    def figure(self, name: str = "purity", backend: str = "bokeh") -> Any:
+        """Return the purity curve of the predictions that came last as a HoloViews element.
+
+        Parameters
+        ----------
+        name : {"purity"}
+        backend : {"bokeh", "matplotlib"}
+
+        Raises
+        ------
+        ValueError
+            If there are none yet, or no figure is called so.
+        """
+        self._need(name)
+        return self.look.draw(backend)
+
+    def data(self, name: str = "purity") -> Any:
+        """Return the numbers behind the figure, a data frame.
+
+        Parameters
+        ----------
+        name : {"purity"}
+        """
+        self._need(name)
+        return self.look.data()
+
+    def _need(self, name: str) -> None:
+        if name != "purity":
+            raise ValueError(f"no figure is called {name!r}; there is purity")
+        if self.look.vector is None:
+            raise ValueError("there are no predictions yet")
+
     # ---- what the user does
 
     def answer(self, role: str, value: str) -> None:

@@ -120,7 +120,7 @@ def test_lessons_run_from_a_file(opened, tmp_path):
     assert heading() == "Your answers"
     page.get_by_role("link", name="explore the world").click()
     assert page.get_by_role("slider", name="distance").is_disabled()
-    switch = page.get_by_role("switch", name="the class is in the fit set")
+    switch = page.get_by_role("switch", name="OOD class in the fit set")
     assert not switch.is_disabled()
     switch.click()
     world = simulate_leak(in_fit=True, **WORLD)

@@ -12,6 +12,7 @@ from matplotlib.collections import PathCollection
 
 from dashboards import export, paper_figures, theme
 from dashboards.calibration import CalibrationPage
+from dashboards.cards import downloads
 from dashboards.fingerprint import FingerprintPage
 from dashboards.purity import PurityPage
 from leakviz.errors import InputError
@@ -125,6 +126,33 @@ def test_what_cannot_be_drawn_is_refused_before_it_is(fingerprint, options, name
     with pytest.raises(InputError, match=named):
         export.save(fingerprint, "rates", tmp_path / "a.svg", size=(120, 80), **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_buttons_take_a_size_and_say_what_is_wrong_with_it():
+    def figure(backend):
+        return hv.Overlay([hv.Curve([0.2, 0.4], label="rate")]).opts(hv.Options("Overlay", backend=backend))
+
+    sent = []
+    (files,) = [downloads("rates", figure, lambda: pd.DataFrame({"a": [1]}), size=(200, 100))]
+    files._send_msg = sent.append
+    assert files.presets["print"]["width"] == "170"
+    for message in (
+        {"file": "PNG", "preset": "slide", "width": "", "dpi": ""},
+        {"file": "PNG", "preset": "print", "width": "85", "dpi": "100"},
+        {"file": "CSV", "preset": "print", "width": "", "dpi": ""},
+        {"file": "PDF", "preset": "print", "width": "9", "dpi": ""},
+        {"file": "PDF", "preset": "print", "width": "1e3", "dpi": ""},
+        {"file": "PDF", "preset": "<b>", "width": "", "dpi": ""},
+        {"file": "EXE"},
+        "nonsense",
+    ):
+        files._handle_msg(message)
+    widths = [int.from_bytes(m["data"][16:20], "big") for m in sent[:2]]
+    assert widths[0] == 2000
+    assert widths[1] == pytest.approx(85 / 25.4 * 100, abs=1)
+    assert (sent[2]["name"], sent[2]["data"]) == ("rates.csv", b"a\n1\n")
+    assert ["wrong" in m for m in sent] == [False, False, False, True, True, True]
+    assert sent[3]["wrong"] == "width is 9.0; it must be from 40 to 1000."
 
 
 def test_a_path_names_its_kind(fingerprint, tmp_path):

@@ -2,7 +2,9 @@
 
 from urllib.parse import quote_plus, urlencode
 
+import holoviews as hv
 import numpy as np
+import pandas as pd
 import param
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -195,6 +197,9 @@ def test_a_link_to_predictions_waits_for_the_file_and_knows_it():
     assert page.live.value("delta") == 0.1
     assert "This is the file that the link to Purity names" in bring.heading.object
     assert "waits" not in bring.heading.object
+    # What a notebook takes on from here.
+    assert isinstance(bring.figure("purity"), hv.Overlay)
+    assert set(bring.data("purity")["vector"]) == {a}
 
 
 def test_a_link_to_embeddings_and_to_their_battery_waits_for_the_file():
@@ -222,3 +227,27 @@ def test_a_link_to_embeddings_and_to_their_battery_waits_for_the_file():
     assert whitening.state.query() == query
     assert fingerprint.state.query() == "battery=own:00a1&gate=0.9&tau=0.5&backbone=mine&metric=specificity"
     assert waiting_note(shelf, "embeddings", "own:00a1").count("as the link shows it") == 2
+
+
+# In a notebook
+
+OF_EACH = {
+    "fingerprint": ("", "scatter"),
+    "whitening": ("", "auroc"),
+    "audit": ("", "own"),
+    "purity": ("first=nhefs__lr__honest&beside=none", "purity"),
+    "calibration": ("vector=nhefs__lr__honest", "reliability"),
+    "lodo": ("", "gap"),
+    "learn": ("", "box"),
+}
+
+
+@pytest.mark.parametrize("name", OF_EACH)
+def test_a_page_gives_its_figure_as_an_element_and_its_numbers(name):
+    query, figure = OF_EACH[name]
+    page = app.PAGES[name][1](query, Shelf())
+    element = page.figure(figure)
+    assert isinstance(element, (hv.Element, hv.Overlay, hv.Layout))
+    element.opts(title="mine")  # to be restyled
+    assert isinstance(page.data(figure), pd.DataFrame)
+    assert page.answer() is not None
