@@ -538,9 +538,11 @@ class LodoPage(pn.viewable.Viewer):
         walked = (self.live.walked, self.quadrants.walked)
         here = [] if s.case in state.own else [(s.case, model) for model in answers.classifiers(s.case)]
         others = [(case, answers.classifiers(case)[0]) for case in CASES if case != s.case]
-        wanted = [{"case": case, "model": model} for case, model in [*others, *here]]
+        # What is shown of another case stays as it is chosen here, where that case has it.
+        shown = {"metric": state.metric, "baseline": state.baseline}
+        wanted = [{"case": case, "model": model, **shown} for case, model in [*others, *here]]
         if s.case not in state.own and (s.case, s.model) not in state.fresh:
-            wanted = [{"case": s.case, "model": s.model, "baseline": b} for b in s.baselines[1:]] + wanted
+            wanted = [{"case": s.case, "model": s.model, "baseline": b} for b in s.baselines] + wanted
         for asked in wanted:
             query = urlencode(asked)
             if query not in _OPENED:
@@ -1312,8 +1314,9 @@ def _open(query: str, walked: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterat
     asked = dict(parse_qsl(query))
     subject = answers.shipped(asked["case"], asked["model"])
     yield True
-    subject.on_rows_of(asked.get("baseline", "cv"))
-    yield True
+    if asked["baseline"] in subject.baselines:
+        subject.on_rows_of(asked["baseline"])
+        yield True
     encode_once(answers.retention_answers(subject), walked[0])
     yield True
     encode_once(answers.quadrant_answers(subject), walked[1])

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import json
 import logging
+import re
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ TYPES = {"html": "text/html", "pdf": "application/pdf", "json": "application/jso
 MOST = 50  # sections
 LONGEST = {"title": 300, "author": 300, "notes": 20_000, "note": 20_000, "state": 4_000}
 
+OWN_NAME = re.compile(r"own:[0-9a-z]+")
 _log = logging.getLogger(__name__)
 _CSS = theme.css(
     """
@@ -287,6 +289,7 @@ class ReportPage(pn.viewable.Viewer):
                 author=state.author,
                 notes=state.notes,
                 files=self._files(),
+                held_by_app=self._held_by_app(),
             )
             self._report = (key, made)
         report = self._report[1]
@@ -339,6 +342,12 @@ class ReportPage(pn.viewable.Viewer):
             for vector in self.shelf.own
             if vector.name in states
         ]
+
+    def _held_by_app(self) -> bool:
+        """Tell whether the report shows features, a battery or a table of the user's: no command reads them as the app did."""
+        states = " ".join(state for _, state, _ in self.state.sections)
+        vectors = {vector.name for vector in self.shelf.own}
+        return bool(set(OWN_NAME.findall(states)) - vectors)
 
     # ---- what is seen
 

@@ -218,7 +218,9 @@ def _read_again(
         )
         other = check_own(own, file)
         told += [other] if other else []
-        owns.append(Own(own.name, {**own.facts, "options": file["options"]}, own.audited))
+        # As the report says it: of a file that came by the app, the bytes were not known.
+        facts = {**own.facts, "options": file["options"]} | ({} if file["sha256"] else {"sha256": ""})
+        owns.append(Own(own.name, facts, own.audited))
     return owns, told
 
 

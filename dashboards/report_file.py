@@ -115,6 +115,7 @@ def making(
     date: str = "",
     files: Sequence[Mapping[str, Any]] = (),
     before: Mapping[str, Any] | None = None,
+    held_by_app: bool = False,
 ) -> Generator[str, None, Report]:
     """Make a report step by step: yield what comes next, and return it; see `make_report`."""
     if not asked:
@@ -146,7 +147,7 @@ def making(
         "files": [dict(file) for file in files],
         "sections": [section.facts for section in sections],
     }
-    document["command"] = core.command(document)
+    document["command"] = "" if held_by_app else core.command(document)
     core.write_report(document)  # checks it
     differs = core.differences(before, document) if before is not None else []
     return Report(document, tuple(sections), tuple(told), tuple(differs))
@@ -171,7 +172,8 @@ def make_report(
     **more
         ``shelf`` with the user's own data, which is not changed; ``title``, ``author`` and ``notes``, plain text;
         ``date`` such as ``2026-01-31``, by default today; ``files``, the user's, as the schema describes them;
-        ``before``, the report that is made again.
+        ``before``, the report that is made again; ``held_by_app``, whether it shows a file of the user's that only the
+        app has, so that no command makes it.
 
     Returns
     -------
@@ -279,6 +281,11 @@ def _files(document: Mapping[str, Any]) -> list[str]:
 
 
 def _again(document: Mapping[str, Any]) -> str:
+    if not document["command"]:
+        return (
+            "This report shows a file that was brought into the app, and no command holds how it was read: bring it into the "
+            "app again, and make the report there."
+        )
     own = " in the folder with the file" if document["files"] else ""
     return (
         f"This command{own} makes the report again, with the same bytes where the versions below are installed. "
@@ -402,11 +409,12 @@ def _end_html(document: Mapping[str, Any]) -> str:
     e = html.escape
     files = "".join(f"<li>{e(words)}</li>" for words in _files(document))
     versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items())
+    told = f"<pre>{e(document['command'])}</pre>" if document["command"] else ""
     entries = "\n\n".join(f"% {words}\n{bibtex}" for words, bibtex in _methods(document))
     return (
         "<section><h2>How this report was made</h2>"
         + (f"<h3>Files</h3><ul>{files}</ul>" if files else "")
-        + f"<h3>The same report again</h3><p>{e(_again(document))}</p><pre>{e(document['command'])}</pre>"
+        + f"<h3>The same report again</h3><p>{e(_again(document))}</p>{told}"
         f"<h3>Versions</h3><p>{e(versions)}</p>"
         f"<h3>Methods that were used, as BibTeX</h3><pre>{e(entries)}</pre></section>"
     )
@@ -530,7 +538,7 @@ def _end_blocks(document: Mapping[str, Any]) -> list[Block]:
     blocks += [
         Block("subheading", "The same report again"),
         Block("text", _again(document)),
-        Block("command", document["command"]),
+        *([Block("command", document["command"])] if document["command"] else []),
         Block("subheading", "Versions"),
         Block("text", ", ".join(f"{name} {number}" for name, number in document["versions"].items())),
         Block("subheading", "Methods that were used, as BibTeX"),

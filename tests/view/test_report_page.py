@@ -17,7 +17,7 @@ from dashboards import report_command, report_paper
 from dashboards.purity import PurityPage
 from dashboards.report import ReportPage, ReportState
 from dashboards.report_content import PAGES, asked_section, named_own, read_html
-from dashboards.report_file import Asked, make_report
+from dashboards.report_file import Asked, _end_html, make_report
 from dashboards.shelf import Shelf
 from leakviz import InputError
 from leakviz import report as core
@@ -235,6 +235,17 @@ def test_words_and_numbers_are_the_pages_own():
     assert section["data"][0]["sha256"] == hashlib.sha256(shipped.read_bytes()).hexdigest()
     assert section["note"] == "look"
     assert next(limit["name"] for limit in section["limits"] if limit["applies"]) == "dependent settings"
+
+
+def test_what_only_the_app_holds_has_no_command():
+    page = ReportPage()
+    page.state.sections = [("whitening", "features=own:0123456789ab", ""), ("purity", "", "")]
+    assert page._held_by_app()
+    page.state.sections = [("purity", "", "")]
+    assert not page._held_by_app()
+    nothing = {"files": [], "command": "", "versions": {}, "sections": []}
+    assert "no command holds" in _end_html(nothing)
+    assert "<pre>leakviz" not in _end_html(nothing)
 
 
 def test_sections_are_named_as_links_are():
