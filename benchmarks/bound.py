@@ -1,6 +1,6 @@
 """The pages written the usual Panel way: the reference of ``drag.py``.
 
-    panel serve benchmarks/bound.py     # then /bound?page=fingerprint, purity, calibration, whitening, audit or lodo
+    panel serve benchmarks/bound.py     # then /bound?page=fingerprint, purity, calibration, whitening, audit, lodo or learn
 
 `pn.bind` makes the functions follow the widgets; they return new figures and new HTML. The
 functions of leakviz and of ``dashboards.figures``, the layout, the template and the server's
@@ -22,6 +22,7 @@ from bound_audit import build_audit
 from bound_blind import build_calibration, build_purity
 from bound_fingerprint import build_fingerprint
 from bound_lodo import build_lodo
+from bound_mechanism import build_learn
 from bound_whitening import build_whitening
 
 from app import framed
@@ -36,6 +37,7 @@ BUILDS = {
     "whitening": build_whitening,
     "audit": build_audit,
     "lodo": build_lodo,
+    "learn": build_learn,
 }
 
 if pn.state.served:

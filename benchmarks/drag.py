@@ -198,6 +198,12 @@ class Page:
         what(slider)
         self.page.evaluate("__drag.watch(false)")
 
+    def stops(self) -> int:
+        """Return how many steps the slider in hand has."""
+        return self.page.evaluate(
+            "Number(__drag.handle.max ?? __drag.handle.getAttribute('aria-valuemax')) || 36"
+        )
+
     def away_from_the_end(self, slider: str) -> tuple[str, str]:
         """Return the key that has most stops before it, then the other one: no press may find none."""
         up = self.page.evaluate(
@@ -231,7 +237,8 @@ class Page:
 
     def drag(self, slider: str, seconds: float) -> None:
         mouse, at = self.page.mouse, self.where
-        middle, half, stride = at["left"] + at["width"] / 2, at["width"] * 0.35, at["width"] / 36
+        middle, half = at["left"] + at["width"] / 2, at["width"] * 0.35
+        stride = at["width"] / min(36, self.stops())
         mouse.move(at["x"], at["y"])
         mouse.down()
         mouse.move(middle, at["y"], steps=4)
@@ -367,10 +374,13 @@ def main() -> int:
                 keys = pages[0].away_from_the_end(slider)
                 for page in pages:
                     page.measure(slider, partial(page.press, key=keys[0], times=3, record=False))
+                times = (
+                    10 if pages[0].stops() > 13 else 8
+                )  # after the first three, there is no end before them
                 for block in range(args.steps // 10):
                     key = keys[block % 2]
                     for page in pages:
-                        page.measure(slider, partial(page.press, key=key, times=10))
+                        page.measure(slider, partial(page.press, key=key, times=times))
                 for page in pages:
                     page.measure(slider, partial(page.drag, seconds=args.seconds))
             browser.close()

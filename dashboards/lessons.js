@@ -24,7 +24,7 @@ const LEFT = 6, RIGHT = 94
 const place = (value) => LEFT + (RIGHT - LEFT) * value
 
 function axis_picture({guess = null, truth = null, small = false}) {
-  const height = small ? 26 : 74, y = small ? 13 : 34
+  const height = small ? 26 : 82, y = small ? 13 : 28 // the truth above the axis, the guess below: they never meet
   const svg = draw("svg", {class: small ? "axis small" : "axis", height, "aria-hidden": "true"})
   const at = (value) => `${place(value)}%`
   svg.append(draw("line", {class: "rail", x1: at(0), x2: at(1), y1: y, y2: y}))
@@ -35,7 +35,7 @@ function axis_picture({guess = null, truth = null, small = false}) {
     for (const [tick, number, word] of [[0, "0", "upside down"], [0.5, "0.5", "a coin"], [1, "1", "perfect"]]) {
       const anchor = tick === 0 ? "start" : tick === 1 ? "end" : "middle"
       const x = tick === 0 ? "1%" : tick === 1 ? "99%" : at(tick)
-      const text = draw("text", {x, y: y + 34, "text-anchor": anchor, class: "word"})
+      const text = draw("text", {x, y: y + 48, "text-anchor": anchor, class: "word"})
       text.append(number, draw("tspan", {class: "m"}, `  ${word}`))
       svg.append(text)
     }
@@ -48,9 +48,7 @@ function axis_picture({guess = null, truth = null, small = false}) {
   }
   if (guess != null) {
     svg.append(draw("circle", {class: "guess", cx: at(guess), cy: y, r: small ? 5 : 7}))
-    if (!small && (truth == null || Math.abs(guess - truth) > 0.13)) {
-      svg.append(draw("text", {x: at(guess), y: y - 16, class: "guess", "text-anchor": anchor_of(guess)}, `you: ${two(guess)}`))
-    }
+    if (!small) svg.append(draw("text", {x: at(guess), y: y + 26, class: "guess", "text-anchor": anchor_of(guess)}, `you: ${two(guess)}`))
   }
   return svg
 }
@@ -188,10 +186,14 @@ export function render({model, view, el}) {
       make("p", {class: "text"}, here.text),
       make("div", {class: "ask"}, make("h2", {}, here.question), here.kind === "where" ? where(here) : choices(here),
         known || here.kind !== "where" ? null : make("p", {class: "help"}, "Click, or use the arrow keys and Enter.")),
-      make("p", {class: "reveal", role: "status", "aria-live": "polite"}, ...(known ? [make("b", {}, verdict(here)), ` ${here.reveal}`] : [])),
+      make("p", {class: "reveal", role: "status", "aria-live": "polite"}, ...(known ? told(here) : [])),
       ...(known ? further(here) : []),
       steps())
   }
+
+  // What came out: of the lesson as asked, or of the further case that is shown instead.
+  const told = (here) => data.stage && here.also[data.stage - 1] ? [here.also[data.stage - 1].text]
+    : [make("b", {}, verdict(here)), ` ${here.reveal}`, here.found && make("span", {class: "found"}, here.found)].filter(Boolean)
 
   // Where the same lesson goes on, or ends otherwise.
   const further = ({also}) => also.length ? [
@@ -199,18 +201,17 @@ export function render({model, view, el}) {
       const button = make("button", {type: "button", "aria-pressed": String(stage === data.stage)}, label)
       button.addEventListener("click", () => { data.stage = stage; body.querySelectorAll(".also button")[stage].focus({preventScroll: true}) })
       return button
-    })),
-    make("p", {role: "status"}, data.stage ? also[data.stage - 1].text : "")] : []
+    }))] : []
 
   // ---- the end, and the world
   const show_end = () => {
     const said = guesses()
     const row = ({number, title, kind, truth, answer: right, options}) => {
       const guess = said[number], open = !(number in said)
-      const cells = kind === "where"
-        ? [make("td", {class: "pic"}, axis_picture({guess: open ? null : guess, truth: open ? null : truth, small: true})),
-          make("td", {class: "n"}, open || guess == null ? "–" : two(guess)), make("td", {class: "n"}, open ? "–" : two(truth))]
-        : [make("td", {class: "pic", colspan: 3}, open ? "–" : guess === right ? `✓ ${options[right]}` : make("span", {}, guess == null ? null : make("s", {}, options[guess]), ` ${options[right]}`))]
+      const cells = open ? [make("td", {class: "m", colspan: 3}, "not answered")] : kind === "where"
+        ? [make("td", {class: "pic"}, axis_picture({guess, truth, small: true})),
+          make("td", {class: "n"}, guess == null ? make("span", {class: "m"}, "shown") : two(guess)), make("td", {class: "n"}, two(truth))]
+        : [make("td", {class: "pic", colspan: 3}, guess === right ? `✓ ${options[right]}` : make("span", {}, guess == null ? null : make("s", {}, options[guess]), ` ${options[right]}`))]
       const link = make("a", {href: `?page=learn&step=${number}`}, title)
       link.addEventListener("click", (event) => { event.preventDefault(); go(String(number)) })
       return make("tr", {}, make("th", {scope: "row"}, `${number} `, link), ...cells)
@@ -228,7 +229,7 @@ export function render({model, view, el}) {
     explore.addEventListener("click", () => go("world"))
     body.replaceChildren(
       make("h1", {}, "Your answers"),
-      make("p", {class: "text"}, answered ? "Ring: your guess. Diamond: what came out." : "You have not answered yet: every lesson asks before it shows."),
+      make("p", {class: "text"}, answered ? "Ring: your guess. Diamond: what came out." : Object.keys(said).length ? "Diamond: what came out." : "You have not answered yet: every lesson asks before it shows."),
       make("div", {class: "two"}, table, make("div", {}, make("h2", {class: "checks"}, ending.title), make("ol", {}, ...items))),
       make("div", {class: "go"}, ...steps().childNodes, explore))
   }
@@ -253,7 +254,7 @@ export function render({model, view, el}) {
   const present = () => document.documentElement.toggleAttribute("data-present", data.present && seen())
   const seen = () => box.getClientRects().length > 0
   const inside = (event) => event.composedPath().some((node) =>
-    node.matches?.("input, select, textarea, [role=slider], [role=radio]"))
+    node.matches?.("input, select, textarea, [role=slider], [role=radio], [role=application]"))
   const key = (event) => {
     if (!data.present || !seen() || event.altKey || event.ctrlKey || event.metaKey) return
     if (event.key === "Escape") data.present = false

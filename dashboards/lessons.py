@@ -24,7 +24,7 @@ _CSS = theme.css(
     """
 :host { display: block; width: 100% }
 .player { color: $ink; font: calc(15px * var(--lv-large, 1))/1.45 $font; font-variant-numeric: tabular-nums }
-.bar { display: flex; gap: 3px; margin-bottom: 12px; max-width: 600px }
+.bar { display: flex; gap: 3px; margin-bottom: 10px; max-width: 600px }
 .bar a { flex: 1 1 0; min-width: 0; text-align: center; color: $muted; text-decoration: none; font-size: 12.5px; line-height: 26px; border-top: 3px solid $hair; white-space: nowrap }
 .bar a:nth-last-child(-n+3) { flex: 0 0 auto; padding: 0 5px }
 .bar button { font: 12.5px/26px $font; color: $muted; background: none; border: 0; border-top: 3px solid transparent; padding: 0 3px; cursor: pointer }
@@ -33,13 +33,14 @@ _CSS = theme.css(
 .bar a.on { color: $ink; font-weight: 650; border-top-color: $accent }
 .bar a:hover { color: $ink }
 h1 { font-size: calc(25px * var(--lv-large, 1)); line-height: 1.25; font-weight: 620; letter-spacing: -.015em; margin: 0 0 8px }
-h1.small { font-size: 20px }
+h1.small { font-size: 20px; margin: 0 }
+.player[data-step=world] .body { display: flex; flex-wrap: wrap; gap: 0 16px; align-items: baseline }
 h2 { font-size: calc(15px * var(--lv-large, 1)); font-weight: 650; margin: 0 0 8px; line-height: 1.35 }
 p { margin: 0 }
 h1 .m { font-size: .6em; font-weight: 450; letter-spacing: 0; vertical-align: .12em }
 .two { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 20px 56px; align-items: start; margin-top: 12px }
 .help { color: $muted; font-size: calc(12.5px * var(--lv-large, 1)) }
-.ask { border-top: 1px solid $hair; margin-top: 14px; padding-top: 12px }
+.ask { border-top: 1px solid $hair; margin-top: 12px; padding-top: 10px }
 .where { display: block; border-radius: 6px }
 .where.open { cursor: pointer; touch-action: manipulation }
 .axis { display: block; width: 100%; overflow: visible }
@@ -54,6 +55,8 @@ path.truth { fill: $ink }
 circle.guess { fill: $bg; stroke: $accent; stroke-width: 2.4 }
 .open circle.guess { fill: $accent; fill-opacity: .25 }
 .choices { display: flex; flex-direction: column; gap: 6px }
+.choices:has(button:disabled) { gap: 4px }
+.choices button:disabled { padding: 3px 12px }
 .choices button { text-align: left; font: inherit; color: $ink; background: none; border: 1px solid $hair; border-radius: 6px; padding: 7px 12px; cursor: pointer }
 .choices button:hover:enabled { border-color: $accent }
 .choices button:disabled { cursor: default; color: $muted; opacity: 1 }
@@ -61,8 +64,10 @@ circle.guess { fill: $bg; stroke: $accent; stroke-width: 2.4 }
 .choices button.mine:not(.right) { border-style: dashed; border-color: $muted }
 .m { color: $muted }
 .reveal { margin-top: 10px }
+.reveal:empty { display: none }
+.found { display: block; margin-top: 4px; color: $muted }
 .reveal b { font-weight: 680; color: $accent }
-.go { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 14px; align-items: center }
+.go { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 12px; align-items: center }
 .go button { font: calc(14px * var(--lv-large, 1))/1.4 $font; border-radius: 6px; padding: 6px 16px; cursor: pointer }
 .main { color: $bg; background: $accent; border: 1px solid $accent }
 .main:hover { filter: brightness(1.12) }
@@ -72,7 +77,6 @@ circle.guess { fill: $bg; stroke: $accent; stroke-width: 2.4 }
 .go .plain:hover { color: $ink }
 .keys { margin-top: 12px }
 .also { display: flex; flex-wrap: wrap; gap: 6px; margin-top: 12px }
-.also + p { margin-top: 8px }
 .also button { font: calc(13px * var(--lv-large, 1))/1.4 $font; color: $ink; background: none; border: 1px solid $hair; border-radius: 6px; padding: 5px 10px; cursor: pointer }
 .also button:hover { border-color: $muted }
 .also button[aria-pressed=true] { color: $accent; border-color: $accent; box-shadow: inset 0 0 0 1px $accent }
@@ -123,7 +127,7 @@ ENDING: dict[str, Any] = {
 }
 FREE: dict[str, str] = {
     "title": "Explore the world",
-    "text": "Everything that the lessons used is yours. Drag the centres in the plane, or move the sliders.",
+    "text": "Everything that the lessons used is yours: sliders, and centres to drag (by keys: Space in the plane, then arrows).",
 }
 
 
@@ -161,6 +165,7 @@ def course(lessons: Sequence[Lesson]) -> dict[str, Any]:
                 "truth": one.truth() if where else None,
                 "answer": one.answer(),
                 "reveal": one.reveal,
+                "found": one.found(),
                 "also": [{"label": further.label, "text": further.text} for further in one.also],
             }
         )

@@ -12,6 +12,7 @@ const make = (tag, attrs = {}, ...children) => {
 
 const plain = (map) => Object.fromEntries(map instanceof Map ? map : Object.entries(map))
 const LONG = 420 // ms, from one fit to the other
+const WALK = 1500 // ms, once round the quarter of an ellipse, or from one alpha to another
 const NEAR = 22 // px, how far from a centre a finger takes it
 
 export function render({model, view, el}) {
@@ -43,6 +44,10 @@ export function render({model, view, el}) {
   }
   data.properties.answered.change.connect(() => { if (data.answered >= sent) landed() })
 
+  // ---- what moves by itself
+  const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
+  let walking = 0 // the number of the last walk: another, or a hand, ends it
+
   // ---- the switch
   let turn = 0, goal = null // where it is turning to
   const flip = (on) => {
@@ -50,7 +55,7 @@ export function render({model, view, el}) {
     if (!t) return
     const last = t.values.share.length - 1, to = on ? last : 0, from = t.state.share
     const mine = ++turn, begun = performance.now()
-    const long = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : LONG * Math.abs(to - from) / last
+    const long = still() ? 0 : LONG * Math.abs(to - from) / last
     goal = on
     show_switch(on)
     const step = () => {
@@ -65,7 +70,7 @@ export function render({model, view, el}) {
     step()
   }
   const knob = make("button", {type: "button", role: "switch", class: "switch", "aria-checked": "false", "aria-describedby": "switch-help"},
-    make("span", {class: "track"}), make("span", {class: "name"}, "the class is in the fit set"))
+    make("span", {class: "track"}), make("span", {class: "name"}, "OOD class in the fit set"))
   const show_switch = (on) => knob.setAttribute("aria-checked", String(Boolean(on)))
   knob.addEventListener("click", () => flip(knob.getAttribute("aria-checked") !== "true"))
 
@@ -94,35 +99,64 @@ export function render({model, view, el}) {
     }
     let resting = 0
     input.addEventListener("input", () => {
+      walking += 1 // the hand goes before what was shown to it
       clearTimeout(resting)
       tell()
       ask({[c.name]: value_of(c, Number(input.value))})
     })
-    input.addEventListener("change", () => { // keys repeat: they rest a little later
+    let pointer = false
+    input.addEventListener("pointerdown", () => { pointer = true })
+    input.addEventListener("change", () => { // keys repeat: they rest later, for what follows takes longer than a step
       clearTimeout(resting)
-      resting = setTimeout(() => ask({[c.name]: value_of(c, Number(input.value))}, true), 250)
+      resting = setTimeout(() => ask({[c.name]: value_of(c, Number(input.value))}, true), pointer ? 100 : 500)
+      pointer = false
     })
     parts.set(c.name, {c, input, tell})
     return make("div", {class: "control", "data-name": c.name}, make("label", {for: c.name}, c.label + " ", output), input, make("p", {id: `${c.name}-help`}, c.help))
   }
 
-  const title = make("h2", {})
+  // Goes to a value as a hand would; what is on the way is asked for as for a hand.
+  const walk = ([name, to]) => {
+    const {c, input, tell} = parts.get(name), from = Number(input.value), goal = at_of(c, to)
+    const mine = ++walking, begun = performance.now(), long = still() ? 0 : WALK
+    const step = () => {
+      if (mine !== walking || !data.shown.includes(name)) return
+      const way = long ? Math.min(1, (performance.now() - begun) / long) : 1
+      input.value = Math.round(from + (goal - from) * way * way * (3 - 2 * way))
+      tell()
+      ask({[name]: value_of(c, Number(input.value))}, way === 1)
+      if (way < 1) requestAnimationFrame(step)
+    }
+    step()
+  }
+
+  // Alpha is in the table: it goes there without the server.
+  const glide = (to) => {
+    const t = table(), from = t?.state.alpha, mine = ++walking, begun = performance.now(), long = still() ? 0 : WALK
+    const step = () => {
+      if (mine !== walking || table() !== t) return
+      const way = long ? Math.min(1, (performance.now() - begun) / long) : 1
+      t.move({alpha: Math.round(from + (to - from) * way)})
+      way < 1 ? requestAnimationFrame(step) : t.release()
+    }
+    if (t) step()
+  }
+
   const again = make("button", {type: "button", class: "framed"}, "Reset")
   again.addEventListener("click", () => ask({reset: true}, true))
-  const box = make("div", {class: "controls", role: "group", "aria-label": "controls of the world"}, title,
+  const box = make("div", {class: "controls", role: "group", "aria-label": "controls of the world"},
     make("div", {class: "wide top"},
       make("div", {class: "control", "data-name": "in_fit"}, knob, make("p", {id: "switch-help"}, "the leak; default off")),
       make("div", {class: "control", "data-name": "reset"}, again)),
     ...controls.map((c) => c.options ? menu(c) : slider(c)))
-  if (data.alone) box.append(make("p", {class: "wide"}, "What is grey needs the app: a saved page has no server to ask."))
+  if (data.alone) box.append(make("p", {class: "wide"}, "What is grey needs the app: a saved page has no server to ask. The switch and alpha are alive."))
   el.replaceChildren(box)
 
   const show = () => {
     const values = plain(data.values), shown = new Set(data.shown)
-    title.textContent = data.title
-    title.hidden = !data.title
     for (const node of box.querySelectorAll(".control")) node.hidden = !shown.has(node.dataset.name)
     box.hidden = !shown.size
+    box.classList.toggle("few", shown.has("in_fit") ? shown.size < 4 : shown.size === 1)
     if (waiting || flying || moving) return // the hand is ahead of what was said
     for (const {c, select, input, tell} of parts.values()) {
       if (!(c.name in values)) continue
@@ -132,7 +166,7 @@ export function render({model, view, el}) {
     for (const {input, select} of parts.values()) (input ?? select).disabled = data.alone
     again.disabled = data.alone
   }
-  for (const name of ["values", "shown", "title", "alone"]) data.properties[name].change.connect(show)
+  for (const name of ["values", "shown", "alone"]) data.properties[name].change.connect(show)
   data.properties.answered.change.connect(show)
   show()
 
@@ -153,7 +187,7 @@ export function render({model, view, el}) {
     return [clientX - left, clientY - top]
   }
   const near = (p, event) => {
-    if (!data.shown.includes("centres") || data.alone) return null
+    if (!movable()) return null
     const [sx, sy] = on_screen(p, event)
     let best = null
     for (const c of centres()) {
@@ -197,6 +231,37 @@ export function render({model, view, el}) {
     ring(-99, -99) // out of sight
     held = null
   }
+  // By keys: Space chooses a centre, arrows move it, Shift further.
+  let chosen = null, keyed = 0
+  const heard = make("p", {class: "heard", role: "status"})
+  box.append(heard)
+  const let_go = () => {
+    if (chosen) ring(-99, -99)
+    chosen = null
+  }
+  const press = (event) => {
+    const p = plane(), way = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1]}[event.key]
+    if (!p || !movable() || event.altKey || event.ctrlKey || event.metaKey) return
+    if (event.key === " " || event.key === "Enter") {
+      const all = centres()
+      chosen = all[(all.findIndex(({which}) => which === chosen?.which) + 1) % all.length]
+    } else if (event.key === "Escape" && chosen) {
+      let_go()
+      return event.stopPropagation()
+    } else if (way && chosen) {
+      const {x_range, y_range} = p.shown.frame, by = event.shiftKey ? 1 : 0.2
+      const keep = (v, {start, end}) => Math.round(10 * Math.max(start, Math.min(end, v))) / 10
+      chosen = {...chosen, x: keep(chosen.x + way[0] * by, x_range), y: keep(chosen.y + way[1] * by, y_range)}
+      ask({centre: [chosen.which, chosen.x, chosen.y]})
+      clearTimeout(keyed)
+      keyed = setTimeout(() => ask({}, true), 300)
+    } else return
+    ring(chosen.x, chosen.y)
+    heard.textContent = `${chosen.which < 0 ? "OOD class" : `known class ${chosen.which + 1}`} at ${chosen.x.toFixed(1)}, ${chosen.y.toFixed(1)}`
+    event.preventDefault()
+    event.stopPropagation()
+  }
+  const movable = () => data.shown.includes("centres") && !data.alone
   const touch = (event) => { // else the finger would scroll
     const p = plane()
     if (p && event.touches.length === 1 && near(p, event.touches[0])) event.preventDefault()
@@ -204,6 +269,11 @@ export function render({model, view, el}) {
   let gripped = null
   const grip = () => {
     const shown = plane()?.shown.el
+    if (shown && movable() !== shown.hasAttribute("tabindex")) {
+      if (movable()) {
+        for (const [k, v] of Object.entries({tabindex: 0, role: "application", "aria-label": "the plane: Space chooses a centre, arrow keys move it"})) shown.setAttribute(k, v)
+      } else for (const k of ["tabindex", "role", "aria-label"]) shown.removeAttribute(k)
+    }
     if (!shown || shown === gripped) return
     gripped = shown
     shown.addEventListener("pointerdown", down, true)
@@ -211,11 +281,17 @@ export function render({model, view, el}) {
     shown.addEventListener("pointerup", up, true)
     shown.addEventListener("pointercancel", up, true)
     shown.addEventListener("touchstart", touch, {passive: false, capture: true})
+    shown.addEventListener("keydown", press)
+    shown.addEventListener("blur", let_go)
   }
 
   // ---- the switch follows the table, wherever that was moved
   const follower = {follow: (t) => { show_switch(goal ?? t.state.share > 0); grip() }}
-  model.on("msg:custom", ({flip: to}) => { if (to !== undefined) flip(to) })
+  model.on("msg:custom", (said) => {
+    if (said.flip !== undefined) flip(said.flip)
+    if (said.glide !== undefined) glide(said.glide)
+    if (said.walk !== undefined) walk(said.walk)
+  })
   let following = null, looking = 0
   const look = () => {
     const t = table()
@@ -232,6 +308,7 @@ export function render({model, view, el}) {
   model.on("remove", () => {
     clearTimeout(looking)
     clearTimeout(giving_up)
+    clearTimeout(keyed)
     following?.views.delete(follower)
   })
 }

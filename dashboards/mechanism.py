@@ -6,7 +6,6 @@ Source: arXiv 2607.19393 and 2606.11267. The core simulates and answers (`leakvi
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -29,7 +28,7 @@ from dashboards.figures import mechanism as figures
 from dashboards.lessons import END, WORLD, Player, valid_guesses
 from dashboards.live import STRIP_CSS, Attribute, Column, Live, Slider
 from dashboards.marks import LEGEND_CSS, regime_mark
-from dashboards.markup import markup
+from dashboards.markup import link_note, markup
 from dashboards.mechanism_answers import DETECTORS, GAUSSIAN, RULE, page_answers
 from dashboards.shelf import Shelf
 from dashboards.state import PageState
@@ -118,8 +117,8 @@ CONTROLS: tuple[dict[str, Any], ...] = (
         "options": [[str(c), str(c)] for c in STOPS["classes"].tolist()],
         "whole": True,
     },
-    _slider("distance", "distance", "of the class, in standard deviations; default 6.25"),
-    _slider("angle", "angle", "of the class, around the known ones; default 90°", unit="°"),
+    _slider("distance", "distance", "in standard deviations; default 6.25"),
+    _slider("angle", "angle", "round the known classes; default 90°", unit="°"),
     _slider("anisotropy", "anisotropy", "wide over narrow axis; default 1.5"),
     _slider("orientation", "orientation", "of the wide axis; default 0°", unit="°"),
     _slider("rows", "rows", "n, of each class in the fit set; default 300"),
@@ -223,19 +222,10 @@ def frozen(case: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=48)
-def _answers(key: str, alpha: float | None, window: answers.Window) -> xr.Dataset:
+def _answers(key: str, alpha: float | None) -> xr.Dataset:
     """Return the table of the world that `frozen` wrote: at every alpha, or at one."""
     case = json.loads(key)
-    return page_answers(world_of(case), detector=case["detector"], alpha=alpha, window=window)
-
-
-@lru_cache(maxsize=LAST + 1)
-def _window(number: int) -> answers.Window:
-    """Return the part of the plane that a lesson shows throughout, or all of it."""
-    if not 1 <= number < LAST:
-        return FRAME
-    stages = range(-1, 1 + len(lessons()[number - 1].also))
-    return answers.window([world_of(lesson_case(number, stage)) for stage in stages])
+    return page_answers(world_of(case), detector=case["detector"], alpha=alpha)
 
 
 def lesson_case(number: int, stage: int) -> dict[str, Any]:
@@ -256,9 +246,9 @@ _HAND_CSS = (
     + theme.css(
         """
 .controls { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 10px 22px; font: 13px/1.45 $font; color: $muted; border-top: 1px solid $hair; padding-top: 12px; margin-top: 4px }
-.controls h2 { grid-column: 1 / -1; font-size: 15px; font-weight: 650; margin: 0; color: $ink }
-.controls[hidden], .control[hidden], h2[hidden] { display: none !important }
+.controls[hidden], .control[hidden] { display: none !important }
 .wide { grid-column: 1 / -1 }
+.few { grid-template-columns: minmax(0, 1fr); gap: 4px; padding-top: 8px; margin-top: 0 }
 .top { display: flex; justify-content: space-between; align-items: flex-start; gap: 12px }
 .top:not(:has(.control:not([hidden]))) { display: none }
 .control { min-width: 0 }
@@ -267,7 +257,8 @@ select { display: block; width: 100%; color-scheme: var(--lv-scheme, light); fon
 select:focus-visible, button:focus-visible { outline: 2px solid $accent; outline-offset: 2px }
 .framed { font: inherit; color: $ink; background: none; border: 1px solid $hair; border-radius: 6px; padding: 5px 12px; cursor: pointer }
 .framed:hover { border-color: $muted }
-.switch { display: flex; align-items: center; gap: 10px; font: 600 calc(15px * var(--lv-large, 1))/1.4 $font; color: $ink; background: none; border: 0; padding: 4px 0; cursor: pointer; border-radius: 6px }
+.switch { display: flex; align-items: center; gap: 10px; font: 600 calc(15px * var(--lv-large, 1))/1.4 $font; text-align: left; color: $ink; background: none; border: 0; padding: 4px 0; cursor: pointer; border-radius: 6px }
+.heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
 .switch .track { flex: none; width: 44px; height: 24px; border-radius: 12px; background: $hair; box-shadow: inset 0 0 0 1px $muted; position: relative }
 .switch .track::after { content: ""; position: absolute; left: 3px; top: 3px; width: 18px; height: 18px; border-radius: 50%; background: $bg; box-shadow: 0 0 0 1px $muted }
 .switch[aria-checked=true] .track::after { left: 23px; box-shadow: none }
@@ -294,7 +285,6 @@ class Hand(JSComponent):
     wiring = param.String(default="{}", doc="JSON: the table's id, and the controls.")
     values = param.Dict(default={}, doc="Where the controls stand.")
     shown = param.List(default=[], item_type=str, doc="Which controls there are.")
-    title = param.String(default="")
     answered = param.Integer(default=0, doc="The number of the request that was answered last.")
     alone = param.Boolean(default=False, doc="Whether there is no server to ask.")
 
@@ -308,6 +298,14 @@ class Hand(JSComponent):
     def flip(self, on: bool) -> None:
         """Turn the switch, for the eye to follow."""
         self._send_msg({"flip": int(on)})
+
+    def glide(self, stop: int) -> None:
+        """Move alpha to a stop, for the eye to follow."""
+        self._send_msg({"glide": stop})
+
+    def walk(self, name: str, value: float) -> None:
+        """Move a slider to a value, as a hand would: each place on the way is computed."""
+        self._send_msg({"walk": [name, value]})
 
     def _handle_msg(self, data: Any) -> None:
         if not isinstance(data, dict) or not isinstance(data.get("n"), int):
@@ -323,27 +321,42 @@ class Hand(JSComponent):
 
 _PAGE_CSS = theme.css(
     """
-:host { display: grid; grid-template-columns: minmax(0, var(--lv-side, 372px)) minmax(0, 1fr) minmax(0, 290px); grid-template-rows: auto 1fr; gap: 16px 28px; align-items: start }
-.left { grid-column: 1; grid-row: 1 / span 2 }
+:host { display: grid; grid-template-columns: minmax(0, var(--lv-side, 424px)) minmax(0, 1fr) minmax(0, 276px); gap: 12px 28px; align-items: start }
+.left, .twins { grid-row: 1 / span 3 }
+.left { grid-column: 1 }
 .plane { grid-column: 2; grid-row: 1 }
-.bars { grid-column: 2; grid-row: 2 }
+.bars { grid-column: 2; grid-row: 2 / span 2 }
 .right { grid-column: 3; grid-row: 1 / span 2 }
-.twins { grid-column: 2 / -1; grid-row: 1 / span 2 }
+.controls { grid-column: 3; grid-row: 3 }
+.twins { grid-column: 2 / -1 }
 .left.all { grid-column: 1 / -1 }
+:host(.lesson) { margin-bottom: -28px !important } /* a lesson is one screen */
+:host(.world) { grid-template-columns: minmax(0, 372px) minmax(0, 1fr) minmax(0, 290px) }
+:host(.world) .left { grid-column: 1 / -1; grid-row: 1 }
+:host(.world) .controls { grid-column: 1; grid-row: 2 / span 2 }
+:host(.world) .plane { grid-row: 2 }
+:host(.world) .bars { grid-row: 3 }
+:host(.world) .right { grid-row: 2 / span 2 }
 @media (max-width: 1080px) {
-  :host { grid-template-columns: minmax(0, 340px) minmax(0, 1fr); grid-template-rows: auto auto 1fr }
-  .left, .twins { grid-row: 1 / span 3 }
+  :host, :host(.world) { grid-template-columns: minmax(0, 340px) minmax(0, 1fr); grid-template-rows: none }
+  .left, .twins { grid-row: 1 / span 4 }
+  .plane { grid-row: 1 }
+  .bars { grid-row: 2 }
   .right { grid-column: 2; grid-row: 3 }
+  .controls { grid-column: 2; grid-row: 4 }
+  :host(.world) .controls { grid-row: 2 / span 3 }
+  :host(.world) .right { grid-row: 4 }
 }
 @media (max-width: $narrow) {
-  :host { grid-template-columns: minmax(0, 1fr); grid-template-rows: none }
-  .left, .plane, .bars, .right, .twins { grid-column: 1; grid-row: auto }
+  :host, :host(.world) { grid-template-columns: minmax(0, 1fr) }
+  :host(.lesson) { margin-bottom: 0 !important }
+  .left, .plane, .bars, .right, .controls, .twins, :host(.world) :is(.left, .plane, .bars, .right, .controls) { grid-column: 1; grid-row: auto }
   /* what the hand moves stays in sight */
   :host(.world) .plane { order: -1; position: sticky; top: 0; z-index: 2; background: $bg; padding-bottom: 4px; box-shadow: 0 1px $hair }
 }
 """
 )
-_SIDE_CSS = ":host { gap: 12px }"
+_SIDE_CSS = ":host { gap: 10px }"
 _TWINS_CSS = ":host { gap: 14px }"
 _TWO_CSS = theme.css(
     """
@@ -352,7 +365,7 @@ _TWO_CSS = theme.css(
 """
 )
 _SEEN_CSS = theme.css(
-    "td, th { white-space: normal } th svg { vertical-align: -3px; margin-right: 4px } p { margin-top: 8px !important }"
+    "td, th { white-space: normal; padding: 3px 0 } th svg { vertical-align: -3px; margin-right: 4px } p { margin-top: 8px !important }"
 )
 _PLANE_CSS = ":host { aspect-ratio: 4 / 3; min-height: 200px }"
 _READ_CSS = theme.css(
@@ -361,11 +374,11 @@ _READ_CSS = theme.css(
 .read .what { color: $muted; font-size: calc(13px * var(--lv-large, 1)) }
 .read .value { grid-row: span 2; font-size: calc(27px * var(--lv-large, 1)); font-weight: 620; line-height: 1.25; text-align: right; min-width: 2.4em }
 .read .more { font-size: calc(13px * var(--lv-large, 1)); min-height: 1.45em }
-.rule { color: $muted; font-size: calc(13px * var(--lv-large, 1)); border-top: 1px solid $hair; padding: 8px 0 0; min-height: 4.4em }
+.rule { color: $muted; font-size: calc(13px * var(--lv-large, 1)); border-top: 1px solid $hair; padding: 8px 0 0; min-height: 4.4em; line-height: 1.4 }
 """
 )
 _MARK_CSS = theme.css(
-    ".dot { fill: $ink; opacity: .45 } .ring { fill: none; stroke: $ink; stroke-width: 1.2 }"
+    ".dot { fill: $ink; opacity: .45 } .ring { fill: none; stroke: $ink; stroke-width: 1.2 } .legend .gone { display: none }"
 )
 
 
@@ -402,7 +415,7 @@ class MechanismPage(pn.viewable.Viewer):
 
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
         self.state = MechanismState()
-        self.told = self.state.read(query)
+        self.state.read(query)
         super().__init__(**params)
         self.lessons: tuple[Lesson, ...] = lessons()
         self._quiet = False
@@ -418,7 +431,6 @@ class MechanismPage(pn.viewable.Viewer):
         self._case = self._scene()
         self.live = self._make_live(self._table(self._case))
         self.hand = Hand(self.live.key, self._asked, sizing_mode="stretch_width", margin=0)
-        self._alert = markup("", css="p { margin-top: 4px }")
         self._settle()
         self.live.param.watch(self._released, "state")
         self.player.param.watch(self._played, ["step", "guesses", "present", "stage"])
@@ -453,6 +465,42 @@ class MechanismPage(pn.viewable.Viewer):
         """The world that is shown."""
         return world_of(self.case)
 
+    def shown(self) -> dict[str, str]:
+        """Return what is on the screen: the step, and the world or the models that it shows.
+
+        Examples
+        --------
+        >>> shown = MechanismPage("?step=4").shown()
+        >>> shown["step"], shown["distance"], shown["OOD class in the fit set"]
+        ('lesson 4: Leaked, or just hard?', '0', 'no')
+        """
+        if not self.number:
+            told = {"step": "answers" if self.state.step == END else "explore the world"}
+        else:
+            told = {"step": f"lesson {self.number}: {self.lessons[self.number - 1].title}"}
+        if self.state.step == END:
+            return told
+        if self.number == LAST:
+            names = ("n", "prevalence", "c_statistic", "leaky_c_statistic", "flag_fraction", "beta", "seed")
+            return told | {name.replace("_", " "): f"{answers.twins().attrs[name]:g}" for name in names}
+        case, world = self.case, self.world
+        told["detector"] = DETECTORS[case["detector"]]
+        if case["detector"] in GAUSSIAN:
+            told["alpha"] = f"{case['alpha']:g}"
+        told["OOD class in the fit set"] = "yes" if world.in_fit else "no"
+        centres = " and ".join(f"({x:.1f}, {y:.1f})" for x, y in world.centres)
+        told |= {"known classes": str(world.classes), "their centres": centres}
+        for name in ("distance", "angle", "anisotropy", "orientation"):
+            told[name] = f"{getattr(world, name):g}"
+        told |= {"fit rows of each class": str(world.rows), "test rows of each kind": str(world.test_rows)}
+        return told | {"features of noise": str(world.noise_dimensions), "seed": str(world.seed)}
+
+    def says(self) -> str:
+        """Return the caption of the page's figures in files: what was simulated."""
+        where = "2606.11267" if self.number == LAST else "2607.19393"
+        told = ", ".join(f"{name} {value}" for name, value in self.shown().items() if name != "step")
+        return f"Simulated with leakviz, after arXiv {where}: {told}." if told else "Simulated with leakviz."
+
     def answer(self) -> xr.Dataset:
         """Return the core's answer for what is shown, as `leakviz.score_world` gives it."""
         case = self.case
@@ -475,7 +523,7 @@ class MechanismPage(pn.viewable.Viewer):
     def _table(self, case: Mapping[str, Any]) -> xr.Dataset:
         """Return the answers of a world: at every alpha where the hand may move it."""
         moves = self.state.step == WORLD or "alpha" in KNOBS.get(self.number, ())
-        return _answers(frozen(case), None if moves else float(case["alpha"]), _window(self.number))
+        return _answers(frozen(case), None if moves else float(case["alpha"]))
 
     # ---- the hand
 
@@ -533,12 +581,6 @@ class MechanismPage(pn.viewable.Viewer):
                 )
                 for reset in ("", "reset_")
             ),
-            *(
-                Attribute(f"plane:{axis}_range", f"{reset}{end}", f"plane_{axis}_{end}")
-                for axis in "xy"
-                for end in ("start", "end")
-                for reset in ("", "reset_")
-            ),
         ]
         return Live(
             table,
@@ -570,6 +612,11 @@ class MechanismPage(pn.viewable.Viewer):
     def _show_step(self) -> None:
         """Show the world of the step, from the question to the answer where that is the step's."""
         before, case = self._case, self._scene()
+        moved = {name for name in {*before, *case} if before.get(name) != case.get(name)}
+        if self.revealed and moved == {"angle"} and _served():
+            self._settle()
+            self.hand.walk("angle", float(case["angle"]))
+            return
         known = self.live.answers
         table = self._table(case)
         turned = frozen(case) == frozen(before) and table is known
@@ -582,13 +629,14 @@ class MechanismPage(pn.viewable.Viewer):
         """Move the hand to the case that is shown; where only the switch turns, for the eye to follow."""
         case = self._case
         share = 1.0 if case["in_fit"] else 0.0
-        served = pn.state.curdoc is not None and pn.state.curdoc.session_context is not None
-        moved = share != self.live.value("share")
-        wanted: dict[str, Any] = {"alpha": case["alpha"], "layers": self._layers()}
-        if turn and moved and served:
-            self.hand.flip(bool(share))
-        else:
-            wanted["share"] = share
+        wanted: dict[str, Any] = {"share": share, "alpha": case["alpha"], "layers": self._layers()}
+        if turn and _served():
+            if share != self.live.value("share"):
+                del wanted["share"]
+                self.hand.flip(bool(share))
+            elif case["alpha"] != self.live.value("alpha") and "alpha" in self._knobs():
+                del wanted["alpha"]
+                self.hand.glide(int(np.argmin(np.abs(STOPS["alpha"] - case["alpha"]))))
         self.live.go(**wanted)
         self._show_controls()
         self._show_parts()
@@ -598,8 +646,7 @@ class MechanismPage(pn.viewable.Viewer):
         world = world_of(self._case)
         values = {"detector": self._case["detector"]}
         values |= {name: getattr(world, name) for name in STOPS if name != "alpha"}
-        title = "Try it" if self.number and knobs and knobs != ("alpha",) else ""
-        self.hand.param.update(values=values, shown=list(knobs), title=title)
+        self.hand.param.update(values=values, shown=list(knobs))
 
     def _show_parts(self) -> None:
         """Show what the step needs: its figures, or the curves of lesson 8, or neither at the end."""
@@ -621,6 +668,7 @@ class MechanismPage(pn.viewable.Viewer):
             "histograms": world and "histograms" in views and (not covered or hard),
             "line_reads": not covered,
             "alpha": "alpha" in self._knobs(),
+            "controls": bool(self._knobs()),
             "roc": "roc" in views,
             "box": boxed,
             "detector_reads": number != 1,
@@ -629,7 +677,7 @@ class MechanismPage(pn.viewable.Viewer):
         for name, seen in visible.items():
             self._parts[name].visible = seen
         self._parts["left"].css_classes = ["left", "all"] if step == END else ["left"]
-        self._parts["body"].css_classes = ["world"] if step == WORLD else []
+        self._parts["body"].css_classes = ["world"] if step == WORLD else ["lesson"]
         if number == LAST:
             told = self.player.stage if self.revealed else -1
             self._seen.object = answers.twins_table(answers.twins(), told=told)
@@ -646,7 +694,7 @@ class MechanismPage(pn.viewable.Viewer):
             self._settle(turn=True)
             self._write()
             return
-        asked = _changes(change)
+        asked = {name: value for name, value in _changes(change).items() if name in self._knobs()}
         case |= asked
         if "classes" in asked:
             case["centres"] = None
@@ -656,14 +704,13 @@ class MechanismPage(pn.viewable.Viewer):
         gaussian = case["detector"] in GAUSSIAN
         self._case = case
         table = (
-            _answers(frozen(case), None if whole and gaussian else float(case["alpha"]), _window(self.number))
+            _answers(frozen(case), None if whole and gaussian else float(case["alpha"]))
             if rest
             else page_answers(
                 world_of(case),
                 detector=case["detector"],
                 alpha=float(case["alpha"]),
                 share=round(self.live.value("share")),
-                window=_window(self.number),
             )
         )
         self.live.update_answers(table)
@@ -722,15 +769,6 @@ class MechanismPage(pn.viewable.Viewer):
                 self._quiet = False
             if changed - {"present"}:
                 self._show_step()
-            self._say()
-
-    def _say(self) -> None:
-        """Show what could not be had; what was said once goes with the next change."""
-        self._alert.object = "".join(
-            f'<p class="note" role="alert">{html.escape(sentence)}</p>' for sentence in self.told
-        )
-        self._alert.visible = bool(self.told)
-        self.told = []
 
     # ---- figures
 
@@ -825,19 +863,21 @@ class MechanismPage(pn.viewable.Viewer):
             **{name: [live.tag(name, "source")] for name in ("fit", "id", "centre", "held")},
             **{name: [live.tag(name, "source", "glyph")] for name in ("ood", "ood_fit", "ood_centre")},
             "line": [live.tag("line", "source", "glyph_renderer")],
-            "figure": [live.tag("plane", "figure", "x_range", "y_range")],
+            "figure": [live.tag("plane", "figure")],
         }
         grey = '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="{}" class="{}"></circle></svg>'
         legend = (
             f'<div class="legend"><span>{grey.format("3", "dot")}fit set</span>'
             f"<span>{grey.format('4', 'ring')}known classes, test</span>"
-            f"<span>{regime_mark('clean-excl')}the class</span><span>{regime_mark('leak')}the class, leaked</span></div>"
+            f"<span {live.attrs(class_='legend_out')}>{regime_mark('clean-excl')}OOD class</span>"
+            f"<span {live.attrs(class_='legend_in')}>{regime_mark('leak')}OOD class, in the fit set</span></div>"
         )
+        t = live.text
         return self._card(
             "plane",
             hooks,
-            "Shaded: where the detector finds 50, 80 and 95 % of the known test rows familiar. Dashed: the line that labels give. "
-            f"Simulated; at most {answers.FIT_DRAWN} fit rows a class and {answers.TEST_DRAWN} test rows are drawn.",
+            f"{t('levels_caption')} {t('line_caption')} At most {answers.TEST_DRAWN} rows of a kind are drawn. "
+            f"<b>{t('away_says')}</b>",
             height=None,
             legend=legend,
             sheets=[_PLANE_CSS],
@@ -853,13 +893,13 @@ class MechanismPage(pn.viewable.Viewer):
         return self._card(
             "histograms",
             hooks,
-            f"Distance from the fit set, as the detector measures it. Grey: known classes. Colour: the class. {PAPER}, equation 1.",
-            height=150,
+            "Test rows, by the detector’s own measure. Grey: known classes.",
+            height=124,
         )
 
     def _roc(self) -> pn.Column:
         hooks = {"curve": [self.live.tag("curve", "source", "glyph")]}
-        return self._card("roc", hooks, "The area under it is the AUROC. Dotted: a coin.", height=180)
+        return self._card("roc", hooks, "The area below it is the AUROC. Dotted: a coin.", height=170)
 
     def _box(self) -> pn.Column:
         live = self.live
@@ -870,9 +910,8 @@ class MechanismPage(pn.viewable.Viewer):
         return self._card(
             "box",
             hooks,
-            f"The fingerprint rule fires in the box: oracle at least {RULE.gate:g}, best-unsup below {RULE.tau:g} "
-            f"(the larger of Mahalanobis and kNN). {PAPER}, section 5.",
-            height=180,
+            f"In the box it fires ({PAPER}).",
+            height=132,
         )
 
     def _twins(self) -> pn.Column:
@@ -884,11 +923,15 @@ class MechanismPage(pn.viewable.Viewer):
             self._card(
                 "reliability",
                 hooks,
-                f"{answers.twins().sizes['bin']} groups of equally many records. Dotted: the risks are kept. {paper}.",
-                height=300,
+                f"{answers.twins().sizes['bin']} groups of equally many records: how many of each have the event. Dotted: as many "
+                f"as predicted. {paper}.",
+                height=204,
             ),
             self._card(
-                "purity", hooks, f"From the highest risk down, k on a log scale. {paper}.", height=300
+                "purity",
+                hooks,
+                f"Purity: of the k records with the highest risk, the share that has the event. {paper}.",
+                height=204,
             ),
         ]
         self._seen = markup("", css=_SEEN_CSS)
@@ -912,7 +955,7 @@ class MechanismPage(pn.viewable.Viewer):
             f'<span class="value">{t("auroc_says")}</span><span class="more"><span class="m">{t("interval_says")}</span><br>'
             f"<b>{t('word_says')}</b></span></div>"
         )
-        rule = f'<p class="rule">{t("rule_says")} Best-unsup is {t("unsup_says")}. {t("contrast_says")}</p>'
+        rule = f'<p class="rule">{t("rule_says")} Best-unsup is {t("unsup_says")}{t("contrast_says")}.</p>'
         return tuple(markup(text, css=_READ_CSS) for text in (line, detector, rule))  # type: ignore[return-value]
 
     def _headline(self) -> pn.pane.HTML:
@@ -951,16 +994,31 @@ class MechanismPage(pn.viewable.Viewer):
                 "detector_reads": detector,
                 "rule": rule,
             }
-            left = pn.Column(self.player, self.hand, alpha, **side)
-            self._parts["left"] = left
-            for name, part in (("plane", plane), ("bars", bars), ("right", right), ("twins", twins)):
+            left = pn.Column(self.player, **side)
+            controls = pn.Column(self.hand, alpha, **side)
+            self._parts |= {"left": left, "controls": controls}
+            placed = {
+                "left": left,
+                "plane": plane,
+                "controls": controls,
+                "right": right,
+                "bars": bars,
+                "twins": twins,
+            }
+            for name, part in placed.items():
                 part.css_classes = [name]
-            body = pn.Column(left, plane, bars, right, twins, stylesheets=[_PAGE_CSS], **wide)
+            body = pn.Column(*placed.values(), stylesheets=[_PAGE_CSS], **wide)
             self._parts["body"] = body
-            self._root = pn.Column(self._alert, headline, body, stylesheets=[":host { gap: 14px }"], **wide)
+            self._root = pn.Column(
+                link_note(self.state), headline, body, stylesheets=[":host { gap: 14px }"], **wide
+            )
             self._show_parts()
-            self._say()
         return self._root
+
+
+def _served() -> bool:
+    """Tell whether a browser looks on that can be sent messages."""
+    return pn.state.curdoc is not None and pn.state.curdoc.session_context is not None
 
 
 def _moved(case: Mapping[str, Any], moved: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ fit set: its two ends are the switch, what lies between is the way from one fit 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -23,9 +23,8 @@ from leakviz.fingerprint import Rule
 from leakviz.world import FRAME, WORLD_ALPHAS, World, simulate_twins, sweep_world
 
 SHARES = np.arange(9) / 8
-FIT_DRAWN, TEST_DRAWN = 80, 150  # rows of each class, and of each test set, that the plane shows
+FIT_DRAWN, TEST_DRAWN = 60, 100  # rows of each class, and of each test set, that the plane shows
 MOST_CLASSES = 5
-Window = tuple[tuple[float, float], tuple[float, float]]
 RULE = Rule()
 DETECTORS = {
     "one-class": "one-class Gaussian",
@@ -36,6 +35,11 @@ DETECTORS = {
 GAUSSIAN = ("one-class", "class-conditional")
 # What there is to see besides the rows, or besides the twins of lesson 8: a lesson asks before it shows.
 SEEN = ("line", "levels", "flag", "recalibrated")
+# What the plane's caption says of what is drawn in it.
+CAPTIONS = {
+    "levels": "Shaded: 50, 80 and 95 % of the known test rows, the most familiar.",
+    "line": "Dashed: the line.",
+}
 LAYERS = {
     "rows": (),
     "line": ("line",),
@@ -104,49 +108,20 @@ def twins_table(found: xr.Dataset, *, told: int) -> str:
             f'<td class="n">{_signed(float(of["z"]))}</td><td class="n">{int(of["spike"]):,}</td>'
             f'<td class="n">{of["verdict"].item()}</td></tr>'
         )
-    chance = float(found["kolmogorov_p"].min())
+    apart = found["kolmogorov"].values
+    limit = found["kolmogorov_limit"].values
     return (
         '<table aria-label="what the blind test sees of each model"><thead><tr><th scope="col">model</th>'
         '<th scope="col" class="n">AUROC</th><th scope="col" class="n">dispersion z</th><th scope="col" class="n">pure head</th>'
         f'<th scope="col" class="n">blind test says</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        f'<p class="small">{int(found.attrs["n"]):,} simulated records a model. Pure head: how many of the highest risks are '
-        f"events, up to 5 % impurity. z beyond ±{float(found.attrs['z_alpha']):g}: over- or underconfident. Chance alone makes the "
-        f"laws of the two twins differ as much as here in {100 * chance:.0f} % of draws. arXiv 2606.11267, section 3.</p>"
+        f'<p class="small"><b>Dispersion z</b>: how far outcomes scatter around the risks; beyond '
+        f"±{float(found.attrs['z_alpha']):g} it is not chance, and the model is too sure or too unsure. <b>Pure head</b>: how many "
+        f"records from the highest risk down have the event, up to {100 * float(found.attrs['delta']):g} % without. "
+        "<b>Not shown</b>: the test found no leak, which clears nobody.</p>"
+        f'<p class="small">{int(found.attrs["n"]):,} simulated records a model. The risks of the first two are {apart[1]:.3f} '
+        f"apart among events and {apart[0]:.3f} among the others (Kolmogorov’s distance); chance alone stays below "
+        f"{limit[1]:.3f} and {limit[0]:.3f} in 95 % of draws. arXiv 2606.11267, sections 3 and 4.</p>"
     )
-
-
-def window(worlds: Sequence[World]) -> Window:
-    """Return the part of the plane that shows some worlds: of the shape of `FRAME`, and inside it.
-
-    Parameters
-    ----------
-    worlds : sequence of World
-
-    Returns
-    -------
-    ((left, right), (bottom, top))
-
-    Examples
-    --------
-    >>> from leakviz.world import simulate_leak
-    >>> window([simulate_leak(spread=0, distance=0)])
-    ((-7.2, 7.2), (-5.4, 5.4))
-    """
-    ends = []
-    for world in worlds:
-        room = 2.4 * np.sqrt(np.diag(world.covariance))
-        places = np.concatenate([world.centres, world.ood_centre[np.newaxis]])
-        ends += [places.min(axis=0) - room, places.max(axis=0) + room]
-    low, high = np.min(ends, axis=0), np.max(ends, axis=0)
-    half = np.array(FRAME)[:, 1]
-    zoom = float(np.clip(np.ceil(((high - low) / 2 / half).max() * 20) / 20, 0.6, 1.0))
-    free = (1 - zoom) * half
-    middle = np.round(np.clip((low + high) / 2, -free, free), 1).tolist()
-    (left, right), (bottom, top) = [
-        (round(at - zoom * h, 2), round(at + zoom * h, 2))
-        for at, h in zip(middle, half.tolist(), strict=True)
-    ]
-    return (left, right), (bottom, top)
 
 
 def page_answers(
@@ -155,7 +130,6 @@ def page_answers(
     detector: str,
     alpha: float | None = None,
     share: float | None = None,
-    window: Window = FRAME,
 ) -> xr.Dataset:
     """Return what the page shows of a world.
 
@@ -167,8 +141,7 @@ def page_answers(
     alpha, share : float, optional
         The only stop that is answered, which is quick: every stop of the slider, and of the switch, then
         shows it. By default all of `leakviz.world.WORLD_ALPHAS`, and of `SHARES`, are.
-    window : ((left, right), (bottom, top))
-        The part of the plane that is shown.
+        With one share the level lines of kNN and Isolation Forest are coarser, too.
 
     Returns
     -------
@@ -176,7 +149,7 @@ def page_answers(
         Over ``share``, ``alpha`` and ``layers``.
     """
     asked: dict[str, Any] = {} if alpha is None or detector not in GAUSSIAN else {"alphas": [alpha]}
-    asked |= {} if share is None else {"shares": [share]}
+    asked |= {} if share is None else {"shares": [share], "coarse": True}  # the hand is moving
     sweep = sweep_world(world, detector=detector, **asked)
     for dim in ("alpha", "share"):
         if sweep.sizes[dim] == 1:
@@ -185,12 +158,10 @@ def page_answers(
         nearest = np.abs(sweep["share"].values[:, None] - SHARES).argmin(axis=0)
         sweep = sweep.isel(share=nearest).assign_coords(share=SHARES)
     table: dict[str, Any] = {}
-    for axis, (start, end) in zip("xy", window, strict=True):
-        table[f"plane_{axis}_start"], table[f"plane_{axis}_end"] = ((), start), ((), end)
     _draw_rows(table, world)
     _draw_scores(table, sweep, world, detector)
     _draw_box(table, sweep)
-    _write(table, sweep, detector)
+    _write(table, sweep, world, detector)
     # Made at once: each variable that is set later costs as much as a detector.
     return xr.Dataset(
         table,
@@ -350,9 +321,9 @@ def _lifted(line: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def _share_end(table: dict[str, Any]) -> float:
-    """Return where the histograms' axis ends: on a grid of tenths, so that it seldom moves."""
+    """Return where the histograms' axis ends: on a grid of fifths, so that it seldom moves."""
     top = max(float(np.max(table[f"{kind}_share"][1])) for kind in ("id", "ood"))
-    return float(np.ceil(10 * min(1.0, 1.04 * top)) / 10)
+    return float(np.ceil(5 * min(1.0, 1.04 * top)) / 5)
 
 
 def _draw_box(table: dict[str, Any], sweep: xr.Dataset) -> None:
@@ -367,11 +338,29 @@ def _draw_box(table: dict[str, Any], sweep: xr.Dataset) -> None:
 
 
 def _told(write: Callable[..., str], *arrays: xr.DataArray) -> tuple[Any, Any]:
+    if all(a.ndim == 0 for a in arrays):  # the hand is moving: one answer
+        return (), write(*(float(a) for a in arrays))
     texts = words(write, *arrays)
     return texts.dims, texts.values
 
 
-def _write(table: dict[str, Any], sweep: xr.Dataset, detector: str) -> None:
+def contrast_says(sweep: xr.Dataset) -> str:
+    """Write the exclusion contrast with its 95 % interval.
+
+    Examples
+    --------
+    >>> contrast_says(xr.Dataset({"contrast": 0.514, "contrast_low": 0.47, "contrast_high": -0.004}))
+    '+0.51 (95 %: +0.47 to 0.00)'
+    """
+    at, low, high = (_plus(float(sweep[f"contrast{end}"])) for end in ("", "_low", "_high"))
+    return f"{at} (95 %: {low} to {high})"
+
+
+def _plus(value: float) -> str:
+    return f"{round(value, 2):+.2f}".replace("-0.00", "0.00").replace("-", "−").replace("+0.00", "0.00")
+
+
+def _write(table: dict[str, Any], sweep: xr.Dataset, world: World, detector: str) -> None:
     """Write the texts."""
     inside = SHARES > 0
     regime = np.where(inside, "leak", "clean-excl")
@@ -394,21 +383,31 @@ def _write(table: dict[str, Any], sweep: xr.Dataset, detector: str) -> None:
 
     def fires(value: float) -> str:
         if value >= RULE.tau:
-            return "The fingerprint rule is silent: a detector sees the class."
+            return "The fingerprint is silent: a detector sees the class."
         if not passes:
-            return "The fingerprint rule is silent: not even the line, with labels, tells it apart."
-        return "The fingerprint rule fires: decodable, not detectable."
+            return "The fingerprint is silent: even the line fails."
+        return "The fingerprint fires: decodable, not detectable."
 
     table["rule_says"] = _told(fires, unsup)
     if "share" in unsup.dims:
         out, into = (number(float(unsup[stop])) for stop in (0, -1))
-        jump = f"{float(unsup[0] - unsup[-1]):+.2f}".replace("-", "−")
-        told = [f"With the class in the fit set it would be {into}."] + (SHARES.size - 1) * [
-            f"With the class taken out it is {out}: an exclusion contrast of {jump}."
+        told = [f"; with the class in the fit set it would be {into}"] + (SHARES.size - 1) * [
+            f"; with the class taken out {out}: an exclusion contrast of {contrast_says(sweep)}"
         ]
         table["contrast_says"] = ("share", np.array(told, dtype=object))
     else:  # the hand is moving, and only one of them is known
         table["contrast_says"] = ((), "")
+
+    # What is drawn is explained, and nothing else.
+    table["legend_out"] = ("share", np.where(inside, "gone", "").astype(object))
+    table["legend_in"] = ("share", np.where(inside, "", "gone").astype(object))
+    for name, sentence in CAPTIONS.items():
+        if name == "levels" and detector not in GAUSSIAN:
+            sentence += " The curves are coarser while the hand moves."
+        told_of = [sentence if name in shown else "" for shown in LAYERS.values()]
+        table[f"{name}_caption"] = ("layers", np.array(told_of, dtype=object))
+    away = any(not low <= v <= high for v, (low, high) in zip(world.ood_centre, FRAME, strict=True))
+    table["away_says"] = ((), "The OOD class lies outside of this picture." if away else "")
 
     # One sentence, which changes with the hand.
     table["fit_says"] = (

@@ -20,7 +20,7 @@ _CSS = theme.css(
 :host { display: block; width: 100% }
 header { display: flex; align-items: center; gap: 0 24px; min-height: 52px; padding: 0 32px; border-bottom: 1px solid $hair; font: 15px/1.45 $font; color: $ink; box-sizing: border-box }
 .wordmark { font-weight: 650; letter-spacing: -.01em; font-size: 17px; color: $ink; text-decoration: none }
-nav { display: flex; flex: 0 1 auto; min-width: 0; gap: 18px; overflow-x: auto; scrollbar-width: none }
+nav { display: flex; flex: 0 1 auto; min-width: 0; gap: 15px; overflow-x: auto; scrollbar-width: none }
 nav a { color: $muted; text-decoration: none; line-height: 52px; white-space: nowrap }
 nav span { line-height: 52px; white-space: nowrap }
 nav a.on { color: $ink; box-shadow: inset 0 -2px $accent }

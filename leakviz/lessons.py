@@ -17,7 +17,7 @@ import xarray as xr
 from leakviz.detectors import Mahalanobis, detector_auroc
 from leakviz.errors import InputError
 from leakviz.fingerprint import Rule
-from leakviz.world import World, score_world, simulate_leak, simulate_twins
+from leakviz.world import World, score_world, simulate_leak, simulate_twins, sweep_world
 from leakviz.world.draw import world_features
 
 RULE = Rule()
@@ -38,6 +38,9 @@ class Claim:
         As `measure` takes it.
     low, high : float
         The band, ends included.
+    share : float
+        Of the seeds for which it holds, at least: below 1 where the band itself is
+        one that chance leaves now and then.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class Claim:
     variable: str
     low: float
     high: float
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,7 @@ class Lesson:
     _decide: Callable[[], tuple[float, int | None]] = field(
         default=lambda: (float("nan"), None), repr=False, compare=False
     )
+    _find: Callable[[], str] = field(default=lambda: "", repr=False, compare=False)
 
     def truth(self) -> float:
         """Return what the core finds: the AUROC asked for, or the number that decides between options."""
@@ -128,6 +133,16 @@ class Lesson:
     def answer(self) -> int | None:
         """Return which of the options is right, from 0, or None where there are none."""
         return _decided(self.number)[1]
+
+    def found(self) -> str:
+        """Return a sentence with the numbers that the core finds for the reveal, or "" where one says all.
+
+        Examples
+        --------
+        >>> lessons()[4].found().partition(":")[0]
+        'Best-unsup was 0.49 and is 1.00'
+        """
+        return self._find()
 
 
 def lesson_world(state: State, *, seed: int = 0) -> World:
@@ -173,7 +188,8 @@ def measure(state: State, variable: str, *, seed: int = 0) -> float:
         - ``rise``: the AUROC at alpha 1 less that at alpha 0.
 
         Of twins, ``name:model`` for a variable of `simulate_twins` over `model`, or
-        ``kolmogorov_p``, the smaller of the two.
+        ``kolmogorov_ratio``: Kolmogorov's distance between them over what chance stays
+        below in 95 % of draws, the larger of both outcomes' (Bonferroni).
     seed : int, default 0
 
     Returns
@@ -188,8 +204,8 @@ def measure(state: State, variable: str, *, seed: int = 0) -> float:
     """
     if "twins" in state:
         twins = _twins(seed)
-        if variable == "kolmogorov_p":
-            return float(twins.kolmogorov_p.min())
+        if variable == "kolmogorov_ratio":
+            return float((twins.kolmogorov / twins.kolmogorov_limit).max())
         name, model = variable.split(":")
         return float(twins[name].sel(model=model))
     if variable == "contrast":
@@ -265,13 +281,37 @@ def _told_apart(state: State) -> Callable[[], tuple[float, int | None]]:
 
     def decide() -> tuple[float, int | None]:
         twins = _twins(0)
-        p = measure(state, "kolmogorov_p")
+        ratio = measure(state, "kolmogorov_ratio")
         convicted = [bool(twins.verdict.sel(model=model) == "leaky") for model in ("honest", "leaky")]
         if convicted[0] != convicted[1]:
-            return p, convicted.index(True)
-        return p, 2 if p > 0.01 else None
+            return ratio, convicted.index(True)
+        return ratio, 2 if ratio <= 1 else None
 
     return decide
+
+
+def _exclusion_found(out: State) -> Callable[[], str]:
+    def find() -> str:
+        ends = sweep_world(lesson_world(out), detector=out["detector"], alphas=[out["alpha"]], shares=[0, 1])
+        without, within = ends.best_unsup.values
+        contrast, low, high = (float(ends[f"contrast{end}"]) for end in ("", "_low", "_high"))
+        return (
+            f"Best-unsup was {within:.2f} and is {without:.2f}: an exclusion contrast of {contrast:.2f} "
+            f"(95 % interval {low:.2f} to {high:.2f}, paired)."
+        )
+
+    return find
+
+
+def _went(before: State, after: State) -> Callable[[], str]:
+    def find() -> str:
+        first, second = _score(before, 0), _score(after, 0)
+        was, now = (
+            f"{float(s.auroc):.2f} ({float(s.low):.2f} to {float(s.high):.2f})" for s in (first, second)
+        )
+        return f"It was {was} and is {now}, with 95 % intervals."
+
+    return find
 
 
 def _state(**values: Any) -> State:
@@ -321,16 +361,16 @@ def _decodable() -> Lesson:
         slug="decodable",
         title="Decodable",
         text=(
-            "Three classes that a model knows, and one that somebody calls out-of-distribution (OOD). Give a "
-            "straight line the labels of half of the points, and judge it on the other half. Its AUROC is the "
-            "share of pairs, one OOD and one known point, that it puts in the right order."
+            "A model turns each row into a point. It knows three classes (grey); a fourth (blue) is called "
+            "out-of-distribution, OOD. Fit a straight line with the labels of half of the points, and judge it on "
+            "the others. Its AUROC is the share of pairs, one blue and one grey point, that it puts in the right order."
         ),
         state=_OUT,
         question="Where will the AUROC of the line land? One half is a coin, 1 is perfect.",
         kind="where",
         reveal=(
-            "Above 0.99, because the class lies on one side of a line: with labels it can be told apart, so it is "
-            "called decodable."
+            "Above 0.99, because the OOD class lies on one side of a line: with labels it can be told apart, so it "
+            "is called decodable."
         ),
         state_after=_OUT,
         claims=(Claim(_OUT, "oracle_lda", 0.99, 1),),
@@ -344,16 +384,16 @@ def _detectable() -> Lesson:
         slug="detectable",
         title="Detectable",
         text=(
-            "A detector gets no labels. It is fitted on rows of the three known classes alone (the fit set), and "
-            "finds a point the more unusual, the farther it lies from their common centre. Each closed curve joins places "
-            "that are equally unusual. No row of the OOD class is in the fit set."
+            "A detector gets no labels. It is fitted on other rows of the three known classes (the fit set, small "
+            "dots), and finds a point the more unusual, the farther it lies from their common centre. Its AUROC is "
+            "the share of pairs in which the OOD point is the more unusual. No OOD row is in the fit set."
         ),
         state=_OUT,
         question="Where will the AUROC of the detector land?",
         kind="where",
         reveal=(
-            "Above 0.9, because the class lies outside of what was fitted: it is unusual without any label, so it "
-            "is called detectable."
+            "Above 0.9, because the OOD class lies outside of what was fitted: it is unusual without any label, so "
+            "it is called detectable."
         ),
         state_after=_OUT,
         claims=(Claim(_OUT, "auroc", 0.9, 1), Claim(_OUT, "best_unsup", 0.9, 1)),
@@ -367,23 +407,23 @@ def _leak() -> Lesson:
         slug="leak",
         title="The leak",
         text=(
-            "Somebody builds a benchmark and calls a class OOD that the model was trained on. So its rows are in "
-            "the fit set, too. Not one test point moves, and the line does not change. Only the detector is "
-            "fitted again, with the class among what it finds usual."
+            "Somebody builds a benchmark and calls a class OOD that the model was trained on. So rows of it are in "
+            "the fit set, too: that is the leak. Not one test point moves, and the line does not change. Only the "
+            "detector is fitted again, now with that class among what it takes for usual."
         ),
         state=_OUT,
         question="Where will the AUROC of the detector land when the class is in the fit set?",
         kind="where",
         reveal=(
-            "Below one half, between 0.3 and 0.5, because the detector has learnt the class as usual and finds it "
-            "even more so than the known ones, while the line still reads above 0.99."
+            "Below one half, between 0.3 and 0.5, because the fit now covers the class, and most of its points look "
+            "more usual than those of the known classes, while the line still reads above 0.99."
         ),
         state_after=_IN,
         also=(
             Further(
                 "A leak that does not invert",
-                "The class lies far out, among five, and stays unusual although it is in the fit set: the AUROC "
-                "is between 0.7 and 0.9, no worse than of many an honest benchmark.",
+                "Now there are five known classes and the sixth lies far out. It stays unusual although it is in the "
+                "fit set: the AUROC is between 0.7 and 0.9, as in many an honest benchmark.",
                 _RIM,
             ),
         ),
@@ -404,12 +444,12 @@ def _leaked_or_hard() -> Lesson:
         slug="leaked-or-hard",
         title="Leaked, or just hard?",
         text=(
-            "A class amid the others looks usual, too, and no row of it is in the fit set. So a low AUROC alone is "
-            "no proof of a leak. The fingerprint asks for both: the line reads at least 0.95 (the gate), and the "
-            "best detector stays below 0.65."
+            "This class lies amid the others: it looks usual although it is outside the fit set. So a low AUROC "
+            "alone proves no leak. The fingerprint fires if two things hold: the line reads at least 0.95 (the gate), "
+            "and the better of two detectors, Mahalanobis and kNN (best-unsup), stays below 0.65."
         ),
         state=_BETWEEN,
-        question="The detector has collapsed. Does the fingerprint fire?",
+        question="The detector reads far below one half. Does the fingerprint fire?",
         kind="choice",
         options=(
             "Yes: it looks like a leak",
@@ -417,16 +457,15 @@ def _leaked_or_hard() -> Lesson:
             "No: another detector sees the class",
         ),
         reveal=(
-            "No, because the line reads below 0.75, far under the gate: the class is not hidden from the detector, "
-            "it is hard for everybody."
+            "It stays silent, because the line reads below 0.75, far under the gate: the class is hard for "
+            "everybody, with labels and without."
         ),
         state_after=_BETWEEN,
         also=(
             Further(
                 "Where the gate does not help",
-                "Here the class lies apart in two features, among a hundred of pure noise: with labels the line "
-                "finds it, above 0.95, and no detector does, below 0.65, so that the fingerprint fires without a "
-                "leak.",
+                "Here the class lies apart in two features, and there are a hundred more of pure noise: with labels "
+                "the line reads above 0.95, both detectors stay below 0.65, and the fingerprint fires without a leak.",
                 _HARD,
             ),
         ),
@@ -446,26 +485,34 @@ def _exclusion() -> Lesson:
         slug="exclusion",
         title="Take it out",
         text=(
-            "A suspicion can be tested: leave the class out of the fit set and fit the detector again. By how "
-            "much the best AUROC grows is called the exclusion contrast. It is cheap, for the model is not trained "
-            "again. That is its price, too: the model still knows the class, which flatters the new value."
+            "A suspicion can be tested: leave the class out of the fit set and fit the detectors again. By how much "
+            "best-unsup grows is called the exclusion contrast. It is cheap, for the model is not trained again. "
+            "That is its price, too: the model still knows the class, which flatters the new value."
         ),
         state=_IN,
         question="Where will the AUROC of the detector land when the class is taken out?",
         kind="where",
         reveal=(
             "Above 0.9 again, a contrast of at least 0.3, because being in the fit set was all that hid the class; "
-            "of the hard class of the last step no row is in the fit set, so nothing can be taken out."
+            "the hard class of the last step is in no fit set, so there is nothing to take out."
         ),
         state_after=_OUT,
         claims=(Claim(_OUT, "auroc", 0.9, 1), Claim(_IN, "contrast", 0.3, 1)),
         _decide=_where(_OUT, "auroc"),
+        _find=_exclusion_found(_OUT),
     )
 
 
 def _orientation() -> Lesson:
     wide = _state(
-        classes=1, distance=2.5, angle=0.0, anisotropy=4.0, orientation=30.0, rows=1000, test_rows=1000
+        classes=1,
+        spread=0.0,
+        distance=2.5,
+        angle=0.0,
+        anisotropy=4.0,
+        orientation=30.0,
+        rows=1000,
+        test_rows=1000,
     )
     thin = MappingProxyType({**wide, "angle": 90.0})
     return Lesson(
@@ -473,17 +520,17 @@ def _orientation() -> Lesson:
         slug="orientation",
         title="Direction is invisible",
         text=(
-            "One known class, four times as long as it is thin. The OOD class is not in the fit set and lies in "
-            "the long direction. Now it goes round the ellipse to the thin one, always as many standard "
-            "deviations away, which makes it look much nearer."
+            "One known class, four times as long as it is thin. The OOD class is outside the fit set and lies in "
+            "the long direction. After your answer it walks round the ellipse to the thin direction, always as many "
+            "standard deviations away, so that it ends up looking much nearer."
         ),
         state=wide,
         question="What will the AUROC of the detector do?",
         kind="choice",
         options=("It rises", "It falls", "It stays"),
         reveal=(
-            "It stays, and moves by less than 0.05 all the way round, because a detector that has seen the known "
-            "class alone counts how far away a point is, and cannot know which direction matters."
+            "It stays, within 0.05 all the way round, because a detector that has seen the known class alone counts "
+            "standard deviations, and cannot know which direction matters."
         ),
         state_after=thin,
         claims=(
@@ -492,11 +539,14 @@ def _orientation() -> Lesson:
             Claim(thin, "oracle_lda", 0.9, 1),
         ),
         _decide=_moves(wide, thin),
+        _find=_went(wide, thin),
     )
 
 
 def _whitening() -> Lesson:
-    few = _state(classes=1, distance=3.0, angle=0.0, anisotropy=6.0, rows=100, noise_dimensions=40)
+    few = _state(
+        centres=((-3.5, 0.0),), distance=3.0, angle=0.0, anisotropy=6.0, rows=100, noise_dimensions=40
+    )
     healed = MappingProxyType({**few, "alpha": 1.0})
     thin = MappingProxyType({**few, "angle": 90.0, "alpha": 1.0})
     return Lesson(
@@ -504,16 +554,16 @@ def _whitening() -> Lesson:
         slug="whitening",
         title="The whitening budget",
         text=(
-            "Few fit rows, and forty more features of pure noise. Full whitening (alpha 0) gives every direction "
-            "the same say, so most of it goes to noise, measured badly. The class differs in the widest "
-            "direction. Shrinkage (alpha) leads back to plain distance, where wide directions count most."
+            "Few fit rows, and forty more features of pure noise. Full whitening (alpha 0) divides each direction "
+            "by its spread, so that all count alike, and most of them are noise. The OOD class differs in the widest "
+            "direction. Shrinkage (alpha) leads back to plain distance, in which wide directions count most."
         ),
         state=few,
         question="Alpha goes from 0 to 1. Where will the AUROC of the detector land?",
         kind="where",
         reveal=(
-            "Above 0.85, up by at least 0.15, because plain distance spends its say on the wide direction, and here "
-            "the signal is in it."
+            "Above 0.85, up by at least 0.15, because plain distance counts the wide direction most, and here the "
+            "class differs in it."
         ),
         state_after=healed,
         also=(
@@ -532,6 +582,7 @@ def _whitening() -> Lesson:
             Claim(thin, "rise", -1, -0.05),
         ),
         _decide=_where(healed, "auroc"),
+        _find=_went(few, healed),
     )
 
 
@@ -551,28 +602,27 @@ def _predictions() -> Lesson:
         kind="choice",
         options=("The first", "The second", "Nobody can tell from this"),
         reveal=(
-            "Nobody can tell, because both models have the same law of prediction and outcome, and a test sees "
-            "nothing else."
+            "Nobody can tell, because predictions and outcomes have the same joint distribution in both, and a test "
+            "sees nothing else."
         ),
         state_after=twins,
         also=(
             Further(
                 "A near-label flag",
-                "A third model saw a flag that only events have: at least 150 records at its top almost all have "
-                "the event, where the honest model has fewer than 50, so this leak shows, if you hold that the "
-                "outcome is not nearly certain for anybody beforehand.",
+                "A third model saw a flag that only events have. Its pure head is at least 150 records long, where "
+                "the honest model has fewer than 50: this leak shows, if you hold that the outcome is nearly certain "
+                "for nobody beforehand.",
                 twins,
             ),
             Further(
                 "Laundered by Platt scaling",
-                "This model was too sure of itself, and outcomes scatter too far from its risks (z above 20, where "
-                "chance alone stays near 0): recalibration mends that (z within 1 of 0) and keeps the order of the "
-                "records, so the head stays.",
+                "The flagged model was too sure of itself: its dispersion z is above 20. Platt scaling recalibrates "
+                "it, and z falls within 1 of 0; but it keeps the order of the records, so the pure head stays.",
                 twins,
             ),
         ),
         claims=(
-            Claim(twins, "kolmogorov_p", 0.001, 1),
+            Claim(twins, "kolmogorov_ratio", 0, 1, share=0.9),
             Claim(twins, "spike:honest", 0, 49),
             Claim(twins, "spike:leaky", 0, 49),
             Claim(twins, "spike:flag", 150, np.inf),

@@ -16,14 +16,15 @@ import xarray as xr
 
 from dashboards import theme
 from dashboards.figures.style import INK, above, frame, style
+from leakviz.world import FRAME
 
 FIGURES = {
     "plane": "What looks familiar",
     "histograms": "How unusual each row looks",
     "roc": "ROC curve",
-    "box": "Fingerprint box",
+    "box": "Fingerprint",
     "reliability": "Reliability",
-    "purity": "Purity of the k highest risks",
+    "purity": "Purity",
 }
 BOX = {"x": (0.44, 1.03), "y": (-0.03, 1.03)}
 LEVELS = (0.5, 0.8, 0.95)  # of the ID test rows inside
@@ -177,19 +178,19 @@ def plane(
             hooks.get("fit", []),
             color=INK,
             marker="circle",
-            size=4.5,
+            size=3.6,
             filled=True,
             alpha=0.35,
         ),
         _rows(
             now,
             "ood_fit",
-            "the class, in the fit set",
+            "OOD class, in the fit set",
             backend,
             hooks.get("ood_fit", []),
             color=color,
             marker=marker,
-            size=5,
+            size=4.2,
             filled=True,
         ),
         _rows(
@@ -200,19 +201,19 @@ def plane(
             hooks.get("id", []),
             color=INK,
             marker="circle",
-            size=6.5,
+            size=5.2,
             filled=False,
             alpha=0.6,
         ),
         _rows(
             now,
             "ood",
-            "the class, test",
+            "OOD class, test",
             backend,
             hooks.get("ood", []),
             color=color,
             marker=marker,
-            size=7,
+            size=5.6,
             filled=False,
         ),
     ]
@@ -236,7 +237,7 @@ def plane(
                 backend,
                 bokeh={
                     "marker": "circle_cross",
-                    "size": 15,
+                    "size": 13,
                     "fill_color": theme.LIGHT["bg"],
                     "fill_alpha": 0.85,
                     "line_color": ink,
@@ -268,8 +269,8 @@ def plane(
         title=FIGURES["plane"],
         xlabel="feature 1",
         ylabel="feature 2",
-        xlim=(float(now["plane_x_start"]), float(now["plane_x_end"])),
-        ylim=(float(now["plane_y_start"]), float(now["plane_y_end"])),
+        xlim=FRAME[0],
+        ylim=FRAME[1],
         height=400,
         left=40,
         hooks=[_square, *hooks.get("figure", [])],
@@ -297,7 +298,7 @@ def histograms(
     hooks = hooks or {}
     color = str(now["color"].item())
     layers = []
-    for kind, ink, alpha, label in (("id", INK, 0.38, "ID test"), ("ood", color, 0.6, "the class")):
+    for kind, ink, alpha, label in (("id", INK, 0.38, "ID test"), ("ood", color, 0.6, "OOD class")):
         share = now[f"{kind}_share"].values.astype(np.float64)
         bars = {
             "left": now["bin_left"].values,
@@ -324,7 +325,7 @@ def histograms(
         ylim=(0.0, float(now["share_end"])),
         height=160,
         left=44,
-        yticks=3,
+        yticks=[0, 0.2, 0.4, 0.6, 0.8, 1],  # of one width, so that no axis moves
         hooks=hooks.get("figure"),
     )
 
@@ -461,7 +462,7 @@ def box(
         backend,
         title=FIGURES["box"],
         xlabel="oracle, with labels",
-        ylabel="best-unsup, without",
+        ylabel="best-unsup",
         xlim=BOX["x"],
         ylim=BOX["y"],
         height=190,

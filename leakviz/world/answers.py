@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.ensemble import IsolationForest
 from threadpoolctl import ThreadpoolController
 
@@ -24,6 +25,7 @@ from leakviz.detectors import (
     probe_split,
 )
 from leakviz.errors import InputError
+from leakviz.lodo.pairs import auroc_gap
 from leakviz.moments import Covariance, fit_statistics
 from leakviz.setting_detail import roc_points
 from leakviz.whitening import areas, as_alphas
@@ -44,7 +46,7 @@ WORLD_ALPHAS: NDArray[np.float64] = np.array(
 
 N_BINS = 40
 N_POINTS = 101
-N_TREES = 24  # as many as a slider can wait for
+N_TREES = 16  # as many as a slider can wait for
 
 _COVARIANCES: dict[str, Covariance] = {"one-class": "one-class", "class-conditional": "tied"}
 _EIGHTHS = tuple(part / 8 for part in range(9))
@@ -151,6 +153,7 @@ def sweep_world(
     alphas: ArrayLike = WORLD_ALPHAS,
     shares: ArrayLike | None = None,
     k: int = 50,
+    coarse: bool = False,
 ) -> xr.Dataset:
     """Return every answer that the switch and the slider for alpha can ask of a world.
 
@@ -168,6 +171,10 @@ def sweep_world(
         0 and 1, since a class of which any row is in the fit set has its mean
         there; and for "isolation-forest", which is slow.
     k : int, default 50
+    coarse : bool, default False
+        Whether the level sets of kNN and the isolation forest are searched on a
+        grid of half as many points each way, which is quicker. Nothing else
+        depends on it.
 
     Returns
     -------
@@ -183,6 +190,10 @@ def sweep_world(
             detectors that have none.
         ``oracle_lda``, ``oracle_lda_low``, ``oracle_lda_high``, ``oracle_x``, ``oracle_y``
             The probe never sees the fit set.
+        ``contrast``, ``contrast_low``, ``contrast_high`` : float
+            The exclusion contrast: `best_unsup` at the first share less that at the
+            last, with the paired 95 % interval of that difference (DeLong, for the
+            detector that is best at each end); nan where there is one share.
 
         Attributes as `score_world`, without ``n_designated``.
 
@@ -208,7 +219,7 @@ def sweep_world(
     stops = as_alphas(alphas) if detector in _COVARIANCES else np.array([np.nan])
     probe = _probe(world)
     counts = [round(part * world.ood_rows) for part in parts.tolist()]
-    found = _answers(world, detector, counts, stops.tolist(), k, probe)
+    found = _answers(world, detector, counts, stops.tolist(), k, probe, 2 if coarse else 1)
     variables: dict[str, Any] = {}
     for name, (dims, _) in found[0].varying.items():
         values = [each.varying[name][1] for each in found]
@@ -220,6 +231,11 @@ def sweep_world(
     variables["ledoit_wolf"] = ("share", np.array([each.ledoit_wolf for each in found]))
     for name in ("left", "right"):
         variables[name] = found[0].fixed[name]
+    gap = (np.nan, np.nan, np.nan)
+    if len(found) > 1:
+        gap = auroc_gap(-found[0].best_held, -found[-1].best_held, probe.is_ood)
+    for end, value in zip(("", "_low", "_high"), gap, strict=True):
+        variables[f"contrast{end}"] = ((), value)
     answer = xr.Dataset(
         variables | _oracle_variables(world, probe),
         {"share": parts, "alpha": stops, "level": list(LEVELS)},
@@ -240,6 +256,8 @@ class _Answers:
     id_score: Array
     ood_score: Array
     level_score: Array
+    best_held: Array
+    """Scores of the held-out rows by the better of Mahalanobis and kNN."""
 
 
 def _answers(
@@ -249,17 +267,20 @@ def _answers(
     alphas: Sequence[float | str],
     k: int,
     probe: OracleLDA,
+    step: int = 1,
 ) -> list[_Answers]:
     """Return the answers of one fit set for each number of rows that it has of the OOD class, rising."""
     with _BLAS.limit(limits=1):
         tests = world_features(np.concatenate([world.id_test, world.ood_test]))
         if detector != "knn":
             near = _neighbours(world, counts, tests[probe.held_out], k)
-            return [_answer(world, detector, n, alphas, probe, s) for n, s in zip(counts, near, strict=True)]
+            return [
+                _answer(world, detector, n, alphas, probe, s, step) for n, s in zip(counts, near, strict=True)
+            ]
         # For kNN itself all test rows, and what its level sets take.
-        near = _neighbours(world, counts, np.concatenate([tests, *_queries(world)]), k)
+        near = _neighbours(world, counts, np.concatenate([tests, *_queries(world, step)]), k)
         return [
-            _answer(world, detector, n, alphas, probe, s[: tests.shape[0]][probe.held_out], s)
+            _answer(world, detector, n, alphas, probe, s[: tests.shape[0]][probe.held_out], step, s)
             for n, s in zip(counts, near, strict=True)
         ]
 
@@ -271,6 +292,7 @@ def _answer(
     alphas: Sequence[float | str],
     probe: OracleLDA,
     knn_held: Array,
+    step: int,
     given: Array | None = None,
 ) -> _Answers:
     features = world_features(world.fit_with(n_ood))
@@ -293,14 +315,16 @@ def _answer(
     else:
         if given is None:
             # The plane and the noise, without the feature that is the same for all.
-            forest = IsolationForest(n_estimators=N_TREES, random_state=world.seed % 2**32)
-            asked = np.concatenate([tests, *_queries(world)])
-            given = forest.fit(features[:, :-1]).score_samples(asked[:, :-1])
+            asked = np.concatenate([tests, *_queries(world, step)])
+            with config_context(assume_finite=True, skip_parameter_validation=True):  # of every tree
+                forest = IsolationForest(n_estimators=N_TREES, random_state=world.seed % 2**32)
+                given = forest.fit(features[:, :-1]).score_samples(asked[:, :-1])
         scores, rest = given[np.newaxis, :n_tests], given[n_tests:]
-        on_grid, in_slice = rest[: _GRID_X.size * _GRID_Y.size], rest[_GRID_X.size * _GRID_Y.size :]
+        x, y = _GRID_X[::step], _GRID_Y[::step]
+        on_grid, in_slice = rest[: x.size * y.size], rest[x.size * y.size :]
         levels = _levels(in_slice[np.newaxis] if in_slice.size else scores[:, :n_id])
-        values = on_grid.reshape(_GRID_Y.size, _GRID_X.size)
-        lines = [_closed_level_set(values, level) for level in levels[0]]
+        values = on_grid.reshape(y.size, x.size)
+        lines = [_closed_level_set(x, y, values, level) for level in levels[0]]
         contours = np.stack(_padded([line.T for line in lines]))[np.newaxis].transpose(0, 1, 3, 2)
 
     id_score, ood_score = scores[:, :n_id], scores[:, n_id:]
@@ -337,6 +361,7 @@ def _answer(
         id_score,
         ood_score,
         levels,
+        (maha_held, knn_held)[int(np.argmax(unsup))],
     )
 
 
@@ -387,17 +412,17 @@ def _probe_line(world: World, probe: OracleLDA) -> Array:
     return np.array([inside[0], inside[-1]]) if len(inside) > 1 else np.full((2, 2), np.nan)
 
 
-def _queries(world: World) -> list[Array]:
+def _queries(world: World, step: int) -> list[Array]:
     """Return what level sets take beside the scores of the test rows: a grid, and ID rows put into the plane."""
-    plane = np.stack(np.meshgrid(_GRID_X, _GRID_Y), axis=-1).reshape(-1, 2)
+    plane = np.stack(np.meshgrid(_GRID_X[::step], _GRID_Y[::step]), axis=-1).reshape(-1, 2)
     return [_slice(world, plane)] + ([_slice(world, world.id_test)] if world.noise_dimensions else [])
 
 
-def _closed_level_set(values: Array, level: float) -> Array:
+def _closed_level_set(x: Array, y: Array, values: Array, level: float) -> Array:
     """Return the outline of what is above a level on the grid; at the edge of the frame it runs along the edge."""
-    step = 0.01
-    x = np.concatenate([_GRID_X[:1] - step, _GRID_X, _GRID_X[-1:] + step])
-    y = np.concatenate([_GRID_Y[:1] - step, _GRID_Y, _GRID_Y[-1:] + step])
+    out = np.array([0.01])
+    x = np.concatenate([x[:1] - out, x, x[-1:] + out])
+    y = np.concatenate([y[:1] - out, y, y[-1:] + out])
     return grid_level_set(x, y, np.pad(values, 1, constant_values=level - 1), level)
 
 

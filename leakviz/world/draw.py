@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from leakviz.decimals import as_decimal
 from leakviz.errors import InputError
 
-FRAME = ((-12.0, 12.0), (-9.0, 9.0))
+FRAME = ((-12.8, 12.8), (-9.6, 9.6))
 """The part of the plane that is shown: left and right, bottom and top."""
 
 HEIGHT = 100.0

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, kstwobign
 
 from leakviz.arms import logit_normal, proxy_shift, simulate_arms
 from leakviz.blind import BlindTest, blind_test
@@ -72,7 +72,9 @@ def simulate_twins(
         record on, thinned, nan behind its end.
 
         Of the twins, Kolmogorov's distance between their predictions, apart for ``outcome`` 0 and 1:
-        ``kolmogorov`` (outcome), and ``kolmogorov_p``, how often chance alone makes it as large.
+        ``kolmogorov`` (outcome); ``kolmogorov_p``, how often chance alone makes it as large; and
+        ``kolmogorov_limit``, which it stays below in 95 % of draws where both laws are the same, for both
+        outcomes together (Bonferroni: 97.5 % for each).
 
         Attributes: the parameters, and ``k_min``, ``delta``, ``z_alpha`` of the test.
 
@@ -187,13 +189,16 @@ def _curves(risks: list[Array], outcomes: list[NDArray[np.int8]]) -> dict[str, A
 
 
 def _kolmogorov(risks: list[Array], outcomes: list[NDArray[np.int8]]) -> dict[str, Any]:
-    found = []
+    found, limits = [], []
     for outcome in (0, 1):
         first, second = (p[y == outcome] for p, y in zip(risks, outcomes, strict=True))
         found.append(ks_2samp(first, second, method="asymp"))
+        scale = np.sqrt(first.size * second.size / (first.size + second.size))
+        limits.append(kstwobign.isf(0.05 / 2) / scale)
     return {
         "kolmogorov": ("outcome", np.array([f.statistic for f in found])),
         "kolmogorov_p": ("outcome", np.array([f.pvalue for f in found])),
+        "kolmogorov_limit": ("outcome", np.array(limits)),
     }
 
 

@@ -63,10 +63,10 @@ def test_every_number_of_the_text_is_a_band_that_is_tested(lesson):
     ],
 )
 def test_a_claim_holds_for_ten_seeds(lesson, claim):
-    found = [measure(claim.state, claim.variable, seed=seed) for seed in SEEDS]
-    assert claim.low <= min(found)
-    assert max(found) <= claim.high
+    inside = [claim.low <= measure(claim.state, claim.variable, seed=seed) <= claim.high for seed in SEEDS]
+    assert sum(inside) >= claim.share * len(SEEDS)
     assert claim.low < claim.high
+    assert claim.share == 1 or claim.variable == "kolmogorov_ratio"  # a 95 % limit, passed now and then
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=named)
@@ -79,7 +79,7 @@ def test_the_truth_is_what_the_core_finds(lesson):
         "exclusion": ("state_after", "auroc"),
         "orientation": ("state_after", "auroc"),
         "whitening": ("state_after", "auroc"),
-        "predictions": ("state", "kolmogorov_p"),
+        "predictions": ("state", "kolmogorov_ratio"),
     }
     state, variable = asked[lesson.slug]
     assert lesson.truth() == measure(getattr(lesson, state), variable)
@@ -126,6 +126,16 @@ def test_the_text_fits_the_state_of_each_lesson():
     assert LESSONS[5].state_after["angle"] == 90
     assert LESSONS[6].state["noise_dimensions"] == 40
     assert (LESSONS[6].state["alpha"], LESSONS[6].state_after["alpha"]) == (0, 1)
+
+
+def test_the_numbers_of_a_reveal_are_those_of_the_core():
+    fifth = LESSONS[4]
+    out, into = (score_world(lesson_world(s), alpha=0) for s in (fifth.state_after, fifth.state))
+    without, within = float(out.best_unsup), float(into.best_unsup)
+    said = re.findall(r"\d\.\d\d", fifth.found())
+    assert said[:3] == [f"{value:.2f}" for value in (within, without, without - within)]
+    assert float(said[3]) < without - within < float(said[4])
+    assert f"{float(score_world(lesson_world(LESSONS[5].state), alpha=0).auroc):.2f} (" in LESSONS[5].found()
 
 
 def test_twins_have_no_world():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import ks_2samp, kstwobign
+from scipy.special import expit, logit
+from scipy.stats import combine_pvalues, ks_2samp, kstwobign
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import auc, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
@@ -377,19 +378,26 @@ def twins():
 
 
 def test_the_twins_have_the_same_law(twins):
-    """Kolmogorov's distance within sampling noise, for ten seeds and both outcomes; and a distance that is not."""
-    p = np.array([t.kolmogorov_p.values for t in twins])
-    assert p.min() > 0.001
-    assert (p < 0.05).sum() <= 4  # of 20: 4 or more in 1.6 %
-    for t in twins[:2]:
+    """Kolmogorov's distance within sampling noise: seed by seed, and for all seeds together.
+
+    Equal laws stay below the limit in 95 % of draws, so in at least 9 of 10 with a chance of 91 %. Fisher's
+    combination of all 20 p-values has power: risks of one twin shifted by 0.05 on the logit scale, a twentieth of
+    what they spread, are another law.
+    """
+    ratio = np.array([(t.kolmogorov / t.kolmogorov_limit).values.max() for t in twins])
+    assert (ratio <= 1).sum() >= 9
+    p, shifted = [], []
+    for t in twins:
         for outcome in (0, 1):
             two = [t.p.sel(model=m).values[t.y.sel(model=m).values == outcome] for m in TWINS[:2]]
-            found = float(t.kolmogorov.sel(outcome=outcome))
-            assert found == pytest.approx(ks_2samp(*two).statistic, abs=1e-12)
+            here = t.sel(outcome=outcome)
+            assert float(here.kolmogorov) == pytest.approx(ks_2samp(*two).statistic, abs=1e-12)
             scale = np.sqrt(two[0].size * two[1].size / (two[0].size + two[1].size))
-            assert found < kstwobign.isf(0.001) / scale
-            third = t.p.sel(model="flag").values[t.y.sel(model="flag").values == outcome]
-            assert ks_2samp(two[0], third).pvalue < 1e-6
+            assert kstwobign.sf(float(here.kolmogorov_limit) * scale) == pytest.approx(0.025)
+            p.append(float(here.kolmogorov_p))
+            shifted.append(ks_2samp(two[0], expit(logit(two[1]) + 0.05), method="asymp").pvalue)
+    assert combine_pvalues(p).pvalue > 0.05
+    assert combine_pvalues(shifted).pvalue < 1e-6
     events = np.array([t.prevalence.sel(model=list(TWINS[:2])).values for t in twins])
     # The difference of two shares of 0.1 among 20,000 has a standard deviation of 0.003.
     assert np.abs(np.diff(events, axis=1)).max() < 0.012

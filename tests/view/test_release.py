@@ -11,6 +11,7 @@ from bokeh.client import pull_session
 
 from dashboards import stencil
 from dashboards.fingerprint import FingerprintPage
+from dashboards.mechanism import MechanismPage
 from dashboards.whitening import WhiteningPage
 
 
@@ -19,7 +20,7 @@ def is_up(port):
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-@pytest.mark.parametrize("make", [FingerprintPage, WhiteningPage])
+@pytest.mark.parametrize("make", [FingerprintPage, WhiteningPage, MechanismPage])
 def test_a_page_goes_with_its_session(monkeypatch, make):
     monkeypatch.setattr(stencil, "_DRAWN", {})  # the first page draws for all, and must go too
     alive = []
