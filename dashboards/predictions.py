@@ -398,6 +398,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         async def use() -> None:
             vector, result, answers = await in_thread(job, lambda: judge(found, others), self._show_work)
             self.results[vector.name] = result
+            self._replaced -= {vector.name}  # read that way before, and now again
 
             def tell() -> None:
                 with pn.io.hold():
@@ -408,7 +409,8 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
 
             await in_document(self._document, tell, job)
             self._held = vector.name
-            self._replaced = (self._replaced | {held}) - {vector.name}
+            if held != vector.name:
+                self._replaced |= {held}
             made.append(vector)
 
         self._finish(await self._attempt(job, use()))
@@ -418,7 +420,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
             if vector.name not in self._replaced:
                 with pn.io.hold():
                     self.shelf.add(vector, instead_of=held)
-            if held != vector.name:
+            if held in self._replaced:  # and not back meanwhile
                 self.results.pop(held, None)
 
     def _set(self, unread: Inspection | None, found: Inspection | None) -> None:

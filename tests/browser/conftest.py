@@ -183,7 +183,7 @@ def drag(page, frames, label, read, shares=(0.6, 0.8, 0.3, 0.1)):
     still = -1
     while still != frames.count:  # what was asked for before is answered
         still = frames.count
-        page.wait_for_timeout(250)
+        page.wait_for_timeout(400)
     page.evaluate("for (const c of probe.elements('canvas')) c.known = true")
     slider = page.get_by_role("slider", name=label, exact=True)
     slider.scroll_into_view_if_needed()

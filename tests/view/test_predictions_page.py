@@ -5,6 +5,7 @@ import gc
 import io
 import json
 import pickle
+import threading
 import weakref
 
 import numpy as np
@@ -406,6 +407,33 @@ def test_reading_goes_on_beside_other_work_and_can_be_cancelled(frame):
         while page._job:
             await asyncio.sleep(0.01)
         assert asks(page) == ["positive"]
+
+    asyncio.run(session())
+
+
+def test_what_is_read_one_way_and_back_again_stays_while_others_take_it_in(monkeypatch):
+    wait, part = threading.Event(), predictions.part
+
+    def slow(vector, get):
+        if list(vector.y) == [0, 1, 0]:
+            assert wait.wait(10)
+        return part(vector, get)
+
+    monkeypatch.setattr(predictions, "part", slow)
+
+    async def session():
+        page = PredictionsPage()
+        page.load(b"p,y\n0.9,1\n0.2,0\n0.4,1\n", "preds.csv")
+        for said in ("", "0", ""):
+            page.answer("positive", said)
+            await asyncio.sleep(0.05)
+            while page._job:
+                await asyncio.sleep(0.01)
+        wait.set()
+        while page._tasks:
+            await asyncio.sleep(0.01)
+        assert page.used in page.results
+        assert [list(v.y) for v in page.shelf.own] == [[1, 0, 1]]
 
     asyncio.run(session())
 
