@@ -49,6 +49,19 @@ function owner(object, name) { // the prototype that has it
   return object
 }
 
+// Bokeh lays the whole page out whenever its size changes. It may come by between making a plot's view and laying
+// that out for the first time: there is nothing to measure then, and it throws. What is new is laid out as soon as it
+// is rendered, so until then it is passed over.
+function pass_over_new_plots() { // once per window
+  const plot = globalThis.Bokeh?.Models?.get("Figure")?.prototype.default_view?.prototype
+  for (const name of ["_measure_layout", "_after_layout"]) {
+    const own = owner(plot, name), act = own?.[name]
+    if (act) own[name] = function () { if (this.layout) act.call(this) }
+  }
+}
+
+pass_over_new_plots()
+
 let eased = false
 
 function ease(figure) { // once per window, as soon as there is a figure

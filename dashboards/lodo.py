@@ -722,6 +722,20 @@ class LodoPage(pn.viewable.Viewer):
             f'<tr><th scope="row">{label}</th><td class="n">{first}</td><td class="n">{second}</td></tr>'
             for label, first, second in rows
         )
+        bare = [
+            p
+            for p in (state.baseline, "lodo")
+            if answers.pair_rows(s, p, state.scope, state.baseline) is None
+        ]
+        without = (
+            '<p class="small">There is no figure of pairs '
+            + " and none ".join(
+                "with the source left out" if p == "lodo" else f"in {BASELINES[p]}" for p in bare
+            )
+            + ": no pair of rows with both labels has scores there.</p>"
+            if bare
+            else ""
+        )
         steps = [0.0, 0.25, 0.5, 0.75, 1.0]
         colors = theme.diverging(5)
         swatches = "".join(
@@ -730,7 +744,7 @@ class LodoPage(pn.viewable.Viewer):
             for at, color in zip(steps, colors, strict=True)
         )
         return (
-            f'<div class="legend"><span>AUROC</span>{swatches}<span>framed: within a source; empty: no pairs</span></div>'
+            f'{without}<div class="legend"><span>AUROC</span>{swatches}<span>framed: within a source; empty: no pairs</span></div>'
             f'<table aria-label="within and between sources"><thead><tr><th scope="col"></th><th scope="col" class="n m">'
             f'{BASELINES[state.baseline]}</th><th scope="col" class="n m">source left out</th></tr></thead>'
             f"<tbody>{cells}</tbody></table>"
@@ -787,6 +801,8 @@ class LodoPage(pn.viewable.Viewer):
             )
         elif s.model == "tfidf":
             printed += '<p class="small">These are the 100 features with the largest coefficients, without names.</p>'
+        if not int(sweep["n_defined"]):
+            return f'<p class="lead">No feature has a retention: all are too small, or not significant.</p>{printed}'
         return (
             f'<p class="lead"><b>{t("say_count")}</b> of {t("say_of")} features (<b>{t("say_share")}</b>) keep less than '
             f"{t('say_threshold')} of their coefficient when one source is left out.</p>"

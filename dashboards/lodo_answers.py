@@ -25,7 +25,7 @@ from leakviz.decimals import stops
 from leakviz.lodo.compare import compare
 from leakviz.lodo.fits import MODELS, class_weight_of
 from leakviz.lodo.inputs import check_labelled
-from leakviz.lodo.words import NOISE_BAND
+from leakviz.lodo.words import noise_fails
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -127,6 +127,12 @@ class Subject:
             return self.result
         return kept_of(self, ("rows of", baseline), lambda: _matched(self, baseline))
 
+    def ranked(self, baseline: str) -> xr.Dataset:
+        """Return what AUROCs are read from: as `on_rows_of`, or all rows where on those no gap is defined."""
+        if self.published or not math.isnan(float(self.result["gap"].sel(baseline=baseline, scope="all"))):
+            return self.on_rows_of(baseline)
+        return self.result
+
     def name_of(self, source: str) -> str:
         """Return what a source is called in every figure, list and sentence."""
         return _names(self).get(source, source)
@@ -221,7 +227,7 @@ def computed(
     common: dict[str, Any] = {"groups": table.groups, "n_jobs": n_jobs}
     result = leakviz.lodo(
         table.X, table.y, table.source, model=MODELS[model](), progress=hear("Leaving sources out"), **common
-    ).assign_attrs(title=title, source_hash=table.content_hash)
+    ).assign_attrs(title=title, source_hash=table.content_hash, **table.named_columns())
     kept = attributions = None
     weight = class_weight_of(model)
     linear = model in ("logistic", "logistic-unweighted")
@@ -412,7 +418,8 @@ def gap_rows(subject: Subject, metric: str, baseline: str) -> pd.DataFrame:
     names, kinds, n = [*map(subject.name_of, sources)], of["kind"].values.tolist(), of["n"].values
     ends, suffixes = {"baseline": baseline, "lodo": "lodo"}, ("", "_low", "_high")
     at = of.sel(protocol=list(ends.values()))
-    values = {"auc": [at[f"source_auc{s}"].transpose("protocol", "source").values for s in suffixes]}
+    ranked = subject.ranked(baseline).sel(protocol=list(ends.values()))
+    values = {"auc": [ranked[f"source_auc{s}"].transpose("protocol", "source").values for s in suffixes]}
     for rate in at["metric"].values.tolist():
         chosen = at.sel(metric=rate)
         values[rate] = [chosen[f"rate{s}"].transpose("protocol", "source").values for s in suffixes]
@@ -452,12 +459,15 @@ def _pooled_auc(of: xr.Dataset, baseline: str) -> list[dict[str, Any]]:
     """Return the pooled AUROC over all sources and over those with both labels, and the mean within sources."""
     rows = []
     single = int((of["kind"] != "mixed").sum())
+    undefined = math.isnan(float(of["gap"].sel(baseline=baseline, scope="all")))
     for scope, name in (("all", "pooled"), ("mixed", "pooled, mixed sources"))[: 2 if single else 1]:
         at = of.sel(scope=scope)
         gap = at.sel(baseline=baseline)
         row: dict[str, Any] = {
             "name": name,
-            "baseline": float(gap["matched_lodo_auc"]) + float(gap["gap"]),
+            "baseline": float(at["auc"].sel(protocol=baseline))
+            if undefined
+            else float(gap["matched_lodo_auc"]) + float(gap["gap"]),
             "gap": float(gap["gap"]),
             "lodo": float(gap["matched_lodo_auc"]),
         }
@@ -536,10 +546,12 @@ def pair_rows(subject: Subject, protocol: str, scope: str, baseline: str = "cv")
     """
     if subject.published:
         return None
-    of = subject.on_rows_of(baseline)
+    of = subject.ranked(baseline)
     kept = np.ones(of.sizes["source"], dtype=bool) if scope == "all" else of["kind"].values == "mixed"
     at = of.sel(protocol=protocol).isel(positive_source=kept, negative_source=kept)
     frame = at[["pair_auc", "pairs"]].to_dataframe().reset_index()
+    if frame["pair_auc"].isna().all():
+        return None  # nothing to draw: `heading` says why
     return frame[["positive_source", "negative_source", "pair_auc", "pairs"]]
 
 
@@ -852,7 +864,7 @@ def heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str
             return f"No source has rows of which a {METRICS[metric]} is defined.", [], _trap(subject)
         one = pooled.iloc[0]
         return (
-            f"{first} has a {METRICS[metric]} of <b>{percent(one['baseline'])}</b>, and with the source left out "
+            f"{first} has {'an' if metric == 'accuracy' else 'a'} {METRICS[metric]} of <b>{percent(one['baseline'])}</b>, and with the source left out "
             f"<b>{percent(one['lodo'])}</b>.",
             [
                 f"Pooled over all rows; Wilson intervals {_percents(one, 'baseline')} and {_percents(one, 'lodo')}. "
@@ -861,16 +873,33 @@ def heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str
             ],
             _trap(subject),
         )
-    at, same = of.sel(scope="all", baseline=baseline), subject.on_rows_of(baseline).sel(scope="all")
+    at, same = of.sel(scope="all", baseline=baseline), subject.ranked(baseline).sel(scope="all")
     gap, within, between = (float(at[n]) for n in ("gap", "gap_within", "gap_between"))
     auc = float(at["matched_lodo_auc"]) + gap
     if math.isnan(gap):
-        return "No AUROC is defined: the rows have one label.", [], ""
+        known = at.sel(protocol=baseline)
+        bad = (
+            [(n, w) for n, w in zip(of["source"].values, of["why_not"].values, strict=True) if w]
+            if "why_not" in of
+            else []
+        )
+        why = [
+            f"Without source “{html.escape(subject.name_of(str(n)))}”, {html.escape(str(w))}."
+            for n, w in bad[:5]
+        ]
+        told = (
+            f"{first} reaches an AUROC of <b>{three(known['auc'])}</b> ({span(known['auc_low'], known['auc_high'])}); with "
+            "the source left out it is undefined, since the rows that can be scored have one label."
+        )
+        return told, why, _trap(subject)
     if math.isnan(within):
         split = "all of it between sources, since none has both labels"
     else:
         share = percent(float(same["within_share"].sel(protocol=baseline)))
-        split = f"<b>{three(within)}</b> of it within sources ({share} of the pairs), <b>{three(between)}</b> between them"
+        parts = adding_up(gap, within, between)
+        split = (
+            f"<b>{parts[0]}</b> of it within sources ({share} of the pairs), <b>{parts[1]}</b> between them"
+        )
     told = (
         f"{first} reaches an AUROC of <b>{three(auc)}</b>; with the source left out, <b>{three(at['matched_lodo_auc'])}</b>. "
         f"The gap is <b>{three(gap)}</b>: {split}."
@@ -883,6 +912,26 @@ def heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str
             f"scores of different models.{_name_alone(of)} This is transfer between these sources, and nothing else."
         )
     return told, notes, _trap(subject)
+
+
+def adding_up(whole: float, first: float, second: float) -> tuple[str, str]:
+    """Return two parts with three decimals that add up to the whole as it is printed.
+
+    Where rounding leaves a thousandth over, the part that rounding has moved further away takes it.
+
+    Examples
+    --------
+    >>> adding_up(0.0546, 0.0034, 0.0512)
+    ('0.004', '0.051')
+    """
+    if any(map(math.isnan, (whole, first, second))):
+        return three(first), three(second)
+    printed = [round(1000 * part) for part in (first, second)]
+    over = round(1000 * whole) - sum(printed)
+    if over:
+        rest = [over * (1000 * part - at) for part, at in zip((first, second), printed, strict=True)]
+        printed[rest.index(max(rest))] += over
+    return three(printed[0] / 1000), three(printed[1] / 1000)
 
 
 def _name_alone(of: xr.Dataset) -> str:
@@ -904,7 +953,8 @@ def _cut(of: xr.Dataset) -> str:
 def _trap(subject: Subject) -> str:
     """Say where the control with noise features fails, and why."""
     of = subject.result
-    if "noise_mean" not in of or NOISE_BAND[0] <= float(of["noise_mean"]) <= NOISE_BAND[1]:
+    shown = noise_fails(of)
+    if not shown:
         return ""
     mean, low, high = (three(of[f"noise_{end}"]) for end in ("mean", "low", "high"))
     single = int((of["kind"] != "mixed").sum())
@@ -922,6 +972,10 @@ def _trap(subject: Subject) -> str:
     return (
         f"The trap: features that know nothing get a pooled AUROC of {mean} ({low} to {high}) when the source is left "
         f"out, far from 0.5. {why[0].upper()}{why[1:]}. So part of this gap is composition, not ranking.{cure}"
+        if shown == "shown"
+        else f"Perhaps a trap: in {of.sizes['draw']} draws, features that know nothing get a pooled AUROC of {mean} ({low} to "
+        f"{high}) when the source is left out, and not 0.5. So few draws may be chance; if they are not, {why}. Read the "
+        "values within sources."
     )
 
 
@@ -938,13 +992,11 @@ def _published_heading(subject: Subject, metric: str) -> tuple[str, list[str], s
     named = CLASSIFIERS[subject.model]
     if not subject.model.startswith("raw_logistic"):  # the paper quotes AUROCs of one model alone
         kind = (
-            f"is right in <b>{on_mixed}</b> of the rows"
+            f"is right in <b>{on_mixed}</b> of the rows of the {mixed} mixed sources"
             if metric == "accuracy"
-            else f"has a mean F1 of <b>{on_mixed}</b>"
+            else f"has a mean F1 of <b>{on_mixed}</b> on the {mixed} mixed sources, weighted by rows"
         )
-        told = f"As published, with the source left out, “{named}” {kind} of the {mixed} mixed sources" + (
-            ", weighted by rows." if metric == "f1" else "."
-        )
+        told = f"As published, with the source left out, “{named}” {kind}."
         notes = [
             "No AUROC of this classifier is public. Of the logistic model on activations, pooled over all rows, "
             + quoted.replace("<b>", "").replace("</b>", "")
@@ -995,7 +1047,7 @@ def numbers(subject: Subject, baseline: str) -> list[tuple[str, str, str, str]]:
             ("F1, mixed sources", "weighted by rows", percent(of["mean_f1"].sel(scope="mixed")), ""),
         ]
     rows = []
-    same, held = subject.on_rows_of(baseline), "" if baseline == "cv" else "the same held-out rows"
+    same, held = subject.ranked(baseline), "" if baseline == "cv" else "the same held-out rows"
     for protocol, name in ((baseline, BASELINES[baseline]), ("lodo", "source left out")):
         at = same.sel(protocol=protocol, scope="all")
         small = held if protocol == "lodo" else ""
@@ -1012,8 +1064,9 @@ def numbers(subject: Subject, baseline: str) -> list[tuple[str, str, str, str]]:
         rows.append((name, "over rows, paired DeLong", three(at["gap"]), span(at["gap_low"], at["gap_high"])))
         rows.append(("", "over sources, bootstrap", "", over))
     at = of.sel(scope="all", baseline=baseline)
-    rows.append(("of it within sources", "pairs of one source", three(at["gap_within"]), ""))
-    rows.append(("of it between sources", "pairs of two sources", three(at["gap_between"]), ""))
+    parts = adding_up(*(float(at[name]) for name in ("gap", "gap_within", "gap_between")))
+    rows.append(("of it within sources", "pairs of one source", parts[0], ""))
+    rows.append(("of it between sources", "pairs of two sources", parts[1], ""))
     if np.isfinite(float(at["gap_seed_sd"])):
         rows.append(
             (
@@ -1028,7 +1081,7 @@ def numbers(subject: Subject, baseline: str) -> list[tuple[str, str, str, str]]:
 
 def split_numbers(subject: Subject, baseline: str, scope: str) -> list[tuple[str, str, str]]:
     """Return the within-source and the between-source mean of the two matrices: label, baseline, LODO."""
-    at = subject.on_rows_of(baseline).sel(scope=scope)
+    at = subject.ranked(baseline).sel(scope=scope)
     rows = []
     for label, name in (
         ("mean over sources, diagonal", "within_mean"),
@@ -1094,7 +1147,7 @@ def said(subject: Subject, baseline: str) -> list[str]:
     """Return the core's sentences about a result, held against a baseline; HTML."""
     if subject.published:
         return []
-    of, same = subject.result, subject.on_rows_of(baseline)
+    of, same = subject.result, subject.ranked(baseline)
     if same is not of:  # gaps and controls are the core's; what protocols score is of the same rows
         here = [str(n) for n, v in same.data_vars.items() if "protocol" in v.dims]
         of = of.drop_dims("protocol").assign({name: same[name] for name in here})

@@ -21,7 +21,7 @@ from dashboards import theme
 from dashboards.figures.style import INK, above, frame, style
 
 FIGURES = {
-    "gap": "What a source loses when it is left out",
+    "gap": "Each source when it is left out",
     "known": "Pairs of sources, both known to the model",
     "left-out": "Pairs of sources, each left out",
     "composition": "What the sources consist of",
@@ -510,7 +510,10 @@ def write(
         Where the retention threshold stands.
     """
     for layer, rows in picture.layers.items():
-        models[f"{prefix}{layer}:source"].data = {c: rows[c].to_numpy() for c in rows.columns}
+        # No rows have no type: an array of no numbers would be refused as one of colours.
+        models[f"{prefix}{layer}:source"].data = {
+            c: rows[c].to_numpy() if len(rows) else [] for c in rows.columns
+        }
     if line is not None and f"{prefix}line:glyph" in models:
         models[f"{prefix}line:glyph"].location = line
     for axis, span, limits, ticks, label in (

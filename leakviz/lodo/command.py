@@ -33,12 +33,14 @@ from leakviz.lodo.words import (
     retention_sentence,
     source_table,
     summarise_lodo,
+    taken_away,
 )
 from leakviz.predictions.sources import MAX_BYTES, quoted
 
 STOPPED = 130
 _LARGE = 20_000_000  # bytes from which reading shows its progress
 _MOST_FEATURES = 20  # that the words list
+_LONGEST_NAME = 40  # characters of a source's name in a table
 _MOST_COLUMNS = 40  # that the words name
 
 
@@ -87,6 +89,12 @@ def lodo_command(
 ) -> int:
     """Compare cross-validation with leaving out each source.
 
+    \b
+    Examples:
+      leakviz lodo wards.csv --label died --positive yes --source hospital
+      leakviz lodo wards.csv --source hospital --groups patient_id --missing drop
+      leakviz lodo wards.parquet --retention --ablation --out result.nc --json
+
     Exit status: 0 done, whatever the gap is; 3 unusable input; 4 an error inside leakviz; 130 stopped.
     """
     if model not in MODELS:
@@ -133,6 +141,7 @@ def lodo_command(
             "label_0": table.negative,
         }
         found = {kind: result.assign_attrs(about) for kind, result in found.items()}
+        found["lodo"] = found["lodo"].assign_attrs(table.named_columns())
         write = _as_json if as_json else _as_words
         written = [] if target is None else _write(target, found)
         typer.echo(write(table, found, undone, written))
@@ -202,17 +211,25 @@ def _as_words(
     lines += [f"Model: {result.attrs['model']}", ""]
     lines += [_filled(sentence) for sentence in explain_lodo(result)]
     lines += ["", "Within each source (AUROC; recall or specificity where it has one label):"]
-    lines.append(_aligned(source_table(result)))
+    lines.append(_aligned(_short_names(source_table(result))))
+    lines += [_filled(sentence) for sentence in _terms(result)]
     if "retention" in found:
         kept = found["retention"]
         largest = np.argsort(-np.abs(kept.coefficient.values), kind="stable")
         n = min(largest.size, _MOST_FEATURES)
         said = f"Coefficients of a {kept.attrs['model']}, and what is left of them without any one source ({n} largest):"
         lines += ["", _filled(said)]
-        lines.append(_aligned(_feature_table(kept).iloc[largest[:n]]))
+        rows = _feature_table(kept).iloc[largest[:n]]
+        short = {column: [_short(str(v)) for v in rows[column]] for column in ("feature", "argmin_source")}
+        lines.append(_aligned(rows.assign(**short)))
     if "ablation" in found:
         lines += ["", "Without the features whose retention is low:"]
         lines += [_filled(sentence) for sentence in explain_ablation(found["ablation"])]
+        lines.append("Taken away when a source is left out:")
+        for name, taken in taken_away(found["ablation"]).items():
+            shown = ", ".join(map(quoted, taken[:_MOST_COLUMNS])) or "none"
+            more = f" and {len(taken) - _MOST_COLUMNS} more" if len(taken) > _MOST_COLUMNS else ""
+            lines.append(_filled(f"- {_short(name)}: {shown}{more}"))
     differs = [retention_sentence(result, found[kind]) for kind in ("retention", "ablation") if kind in found]
     lines += [_filled(said) for said in dict.fromkeys(differs) if said]
     for kind, why in undone.items():
@@ -250,9 +267,34 @@ def _as_json(
         answer["retention_words"] = retention_sentence(result, kept)
     if "ablation" in found:
         answer["ablation"] = summarise_lodo(found["ablation"])
+        answer["ablation_taken_away"] = taken_away(found["ablation"])
         answer["ablation_words"] = explain_ablation(found["ablation"])
         answer["ablation_model"] = found["ablation"].attrs["model"]
     return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _terms(result: xr.Dataset) -> list[str]:
+    """Say what the columns of the table of sources are."""
+    level = f"{100 * float(result.attrs['level']):g} %"
+    meant = [
+        "cv: cross-validation that mixes the sources.",
+        *(
+            ["same-source: rows held out of their source, by a model that saw its other rows."]
+            if "same-source" in result.protocol.values
+            else []
+        ),
+        f"lodo: by a model that saw no row of the source; lodo_low, lodo_high: its {level} interval (DeLong; Wilson for "
+        "recall and specificity), undefined where there are too few rows.",
+    ]
+    return meant
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _short_names(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(source=[_short(str(name)) for name in frame["source"]])
 
 
 def _feature_table(kept: xr.Dataset) -> pd.DataFrame:

@@ -122,6 +122,62 @@ def pair_table(scores: ArrayLike, y: ArrayLike, code: ArrayLike, *, n_sources: i
     return PairTable(won, np.outer(n_positive, n_negative))
 
 
+def within_gap(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    labels: NDArray,
+    code: NDArray,
+    *,
+    level: float | str = 0.95,
+) -> tuple[float, float]:
+    """Return the interval over rows of what the mean of the sources' own AUROCs loses.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray, shape (seeds, n)
+        Two scores of the same rows; nan where there is none.
+    labels, code : numpy.ndarray, shape (n,)
+        0 or 1, and the source of each row.
+    level : float or decimal string, default 0.95
+        Confidence.
+
+    Returns
+    -------
+    low, high : float
+        nan where no source has both labels.
+
+    Notes
+    -----
+    Sources share no row, so their paired DeLong differences (`auroc_gap`) are independent: distances of their
+    ends add up in squares, and divided by the number of sources they are those of the mean. Ends are means over
+    seeds.
+
+    Examples
+    --------
+    >>> first, second = np.array([[1.0, 3, 2, 4]]), np.array([[1.0, 2, 3, 4]])
+    >>> low, high = within_gap(first, second, np.array([0, 0, 1, 1]), np.zeros(4, int))
+    >>> round(low, 3), round(high, 3)
+    (-0.943, 0.443)
+    """
+    ends = []
+    for a, b in zip(first, second, strict=True):
+        known = ~(np.isnan(a) | np.isnan(b))
+        found = []
+        for k in np.unique(code[known]):
+            rows = known & (code == k)
+            gap = auroc_gap(a[rows], b[rows], labels[rows], level=level)
+            if not math.isnan(gap[0]):
+                found.append(gap)
+        if found:
+            gap, low, high = np.array(found).T
+            apart = [math.sqrt(float(np.sum((end - gap) ** 2))) / gap.size for end in (low, high)]
+            ends.append((gap.mean() - apart[0], gap.mean() + apart[1]))
+    if not ends:
+        return math.nan, math.nan
+    low, high = np.mean(ends, axis=0)
+    return float(low), float(high)
+
+
 def auroc_gap(
     first: ArrayLike, second: ArrayLike, labels: ArrayLike, *, level: float | str = 0.95
 ) -> tuple[float, float, float]:

@@ -22,6 +22,7 @@ from leakviz.lodo.inputs import (
     check_labelled,
     count_twins,
     fingerprint_of,
+    label_columns,
     whole,
 )
 from leakviz.statistics import auroc, wilson_interval
@@ -161,7 +162,9 @@ def lodo(
             LODO score, is in no LODO value and in no gap, and the rest goes on.
 
         Attributes ``model``, ``folds``, ``level``, ``bootstrap``, ``threshold``, ``input_hash``, and
-        ``controls``: "run", or a sentence why none was.
+        ``controls``: "run", or a sentence why none was. Only where it is so: ``column_with_label`` names the
+        columns (counted from 0) of which each alone separates the labels; ``whole_sources`` is "yes" where every
+        source is one group or one row, so that no fold divides it.
 
     Raises
     ------
@@ -241,7 +244,14 @@ def lodo(
         if name in LONG_NAMES:
             result[name].attrs["long_name"] = LONG_NAMES[name]
     words = " ".join(repr(chosen).split())
+    beside: dict[str, Any] = {}
+    if told := label_columns(features, labelled.y):
+        names = [str(n) for n in features.columns] if hasattr(features, "columns") else None
+        beside["column_with_label"] = ", ".join(repr(names[k]) if names else f"column {k}" for k in told)
+    if _whole_sources(labelled, codes):
+        beside["whole_sources"] = "yes"
     return result.assign_attrs(
+        **beside,
         model=words,
         folds=folds,
         controls="run" if controls else "No control was run: controls=0.",
@@ -334,6 +344,13 @@ def _held_out(
     held = fits.spread_folds(strata, groups, folds, np.random.default_rng([seed, 5])) == 0
     gone = np.bincount(labelled.code[~held], minlength=len(labelled.names)) == 0
     return held & ~gone[labelled.code]
+
+
+def _whole_sources(labelled: Labelled, groups: NDArray[np.int32] | None) -> bool:
+    """Tell whether no source can be divided: each is one row, or its rows are of one group."""
+    units = np.arange(labelled.n) if groups is None else groups
+    pairs = np.unique(np.stack([labelled.code, units]), axis=1)
+    return pairs.shape[1] == len(labelled.names)
 
 
 def _not_evaluable(labelled: Labelled, groups: NDArray[np.int32] | None, least: int) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,7 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakviz.errors import InputError
-from leakviz.predictions.columns import BAD, COMMA, GROUPED, INFINITE, MISSING, PERCENT, POINT, Column
+from leakviz.lodo.inputs import label_columns
+from leakviz.predictions.columns import (
+    BAD,
+    COMMA,
+    GROUPED,
+    INFINITE,
+    MANY_LABELS,
+    MISSING,
+    PERCENT,
+    POINT,
+    Column,
+)
 from leakviz.predictions.readers import Opened, Progress, read_table
 from leakviz.predictions.records import ColumnFacts, Option, Question
 from leakviz.predictions.roles import describe, find_column, outcomes, settle_y
@@ -24,6 +36,10 @@ from leakviz.predictions.sources import MAX_BYTES, open_source, quoted
 ROLES = ("label", "source", "positive", "features", "groups", "missing")
 _OWN_NAMES = {"label": ("label", "y"), "source": ("source",)}
 _MOST_SHOWN = 8
+_MOST_LISTED = 30  # columns that a sentence lists one by one
+_OF_PERSONS = re.compile(
+    r"(^|[^a-z])(id|ids|identifier|patient|subject|participant|person|mrn)([^a-z]|$)|[a-z](?-i:I[dD])$", re.I
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +89,12 @@ class SourceTable:
     def n(self) -> int:
         """How many rows there are."""
         return len(self.y)
+
+    def named_columns(self) -> dict[str, str]:
+        """Return the attribute ``column_with_label`` of `leakviz.lodo` with the columns' own names, where it applies."""
+        told = label_columns(self.X, self.y)
+        named = ", ".join(quoted(self.features[k]) for k in told[:_MOST_SHOWN])
+        return {"column_with_label": named} if told else {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,8 +448,13 @@ def _check_source(column: Column) -> None:
     name = quoted(column.name)
     if column.labels is None:
         raise InputError(
-            f"source, column {name}, holds more than 1,000 different values; name the column that says where "
-            "rows are from, not which row it is."
+            f"source, column {name}, holds {_many(column)}; name the column that says where rows are from, not which "
+            "row it is."
+        )
+    if len(column.label_counts) == column.present > 20:
+        raise InputError(
+            f"source, column {name}, holds a different value in each of the {column.present:,} rows; name the column that "
+            "says where rows are from, not which row it is."
         )
     if len(column.label_counts) < 2:
         shown = quoted(column.label_counts[0].text) if column.label_counts else "no value"
@@ -480,11 +507,39 @@ def _choose_features(
     if left:
         words += f" Left out: {_listed(left, why=True)}."
     decided.append(words)
+    if "features" not in answers and (named := [c for c in used if _may_name(c)]):
+        several = len(named) > 1
+        decided.append(
+            f"Taken as {'features' if several else 'a feature'}: {', '.join(quoted(c.name) for c in named[:_MOST_LISTED])}, "
+            f"which by name or values may say whose row it is. If so, name {'one' if several else 'it'} as groups, or "
+            f"choose the features without {'them' if several else 'it'}."
+        )
     return used
 
 
+def _may_name(column: Column) -> bool:
+    """Tell whether a column of whole numbers may name patients: by its own name, or since nearly all differ."""
+    if not column.is_integer:
+        return False
+    if _OF_PERSONS.search(column.name):
+        return True
+    values = column.numbers()
+    values = values[~np.isnan(values)]
+    return values.size > 20 and np.unique(values).size >= 0.9 * values.size
+
+
+def _many(column: Column) -> str:
+    """Say how many different values a column without labels holds."""
+    if not column.is_number:
+        return f"more than {MANY_LABELS:,} different values"
+    values = column.numbers()
+    different = np.unique(values[~np.isnan(values)]).size
+    kind = "whole numbers" if column.is_integer else "numbers that are not whole"
+    return f"{different:,} different {kind} in {column.present:,} rows"
+
+
 def _listed(columns: Sequence[Column], *, why: bool = False) -> str:
-    shown = [quoted(c.name) + (f" ({_why_left(c)})" if why else "") for c in columns[:_MOST_SHOWN]]
+    shown = [quoted(c.name) + (f" ({_why_left(c)})" if why else "") for c in columns[:_MOST_LISTED]]
     more = len(columns) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 

@@ -10,6 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from leakviz.lodo.fits import logistic
+from leakviz.lodo.pairs import within_gap
+from leakviz.predictions.sources import quoted
 
 NOISE_BAND = (0.45, 0.55)
 """Where the AUROC of noise features has to be for pooled LODO values to be read as ranking."""
@@ -17,9 +19,20 @@ NOISE_BAND = (0.45, 0.55)
 SHUFFLED_BAND = 0.005
 """How far from 0 the gap with shuffled sources may be without a word."""
 
+NEARLY = 0.01
+"""Up to what change of the mean AUROC within sources the sources' own rows count as ranked as before."""
+
+SMALL = 5
+"""A source with fewer rows of one of its labels says next to nothing by itself."""
+
+ENOUGH_DRAWS = 10
+"""From how many draws of a control on its interval counts as more than a hint."""
+
 _TELLS_SOURCES = 0.1  # by how much a pooled AUROC may exceed the mean within sources before it is said
 
 _MOST_SHOWN = 5  # sources that are named one by one
+
+_ONE_DRAW = "One draw cannot tell how far chance moves it."
 
 _KNOWN = {
     "cv": ("Cross-validation", "in cross-validation"),
@@ -59,7 +72,15 @@ def explain_lodo(result: xr.Dataset, *, baseline: str = "cv") -> list[str]:
         *_left_in_sentences(result),
         _split_sentence(result, baseline),
         *_composition_sentences(result, baseline),
+        *_small_sentences(result, baseline),
     ]
+    if "column_with_label" in result.attrs:
+        said.insert(1, _column_sentence(str(result.attrs["column_with_label"])))
+    if result.attrs.get("whole_sources") == "yes":
+        said.append(
+            "Every source is one group or one row, so cross-validation leaves whole sources out too: this gap does not "
+            "show what it is worth to know a source. Name finer groups, or none."
+        )
     if "shared_rows" in result and (shared := int(result.shared_rows.sum())):
         said.append(
             f"{shared:,} {'row has' if shared == 1 else 'rows have'} exactly the features of a row in another "
@@ -145,6 +166,8 @@ def explain_ablation(ablation: xr.Dataset) -> list[str]:
     said = [
         f"For every source, the features whose retention among the other sources is below {ablation.attrs['threshold']} "
         f"are taken away: {least}{f' to {most}' if most > least else ''} of {ablation.sizes['feature']}. "
+        "These are found anew for each source, without it, so they differ from source to source, and from the "
+        "retention among all sources; and it is not asked whether a coefficient is significant. "
     ]
     if math.isnan(float(ablation.change)):
         said[0] += "The AUROC with sources left out is undefined (one class)."
@@ -170,6 +193,31 @@ def explain_ablation(ablation: xr.Dataset) -> list[str]:
     if "step_auc" in ablation and ablation.sizes["removed"] > 1:
         said.append(_steps_sentence(ablation))
     return said
+
+
+def taken_away(ablation: xr.Dataset) -> dict[str, list[str]]:
+    """Return, for each source, the features that are taken away when it is left out.
+
+    Parameters
+    ----------
+    ablation : xarray.Dataset
+        As `ablate_shortcuts` returns it.
+
+    Returns
+    -------
+    dict of str to list of str
+
+    Examples
+    --------
+    >>> from leakviz import load_ablation
+    >>> list(taken_away(load_ablation("penguins__logistic")))
+    ['Adelie', 'Gentoo', 'Chinstrap']
+    """
+    names = ablation.feature.values
+    return {
+        str(source): [str(name) for name in names[mask]]
+        for source, mask in zip(ablation.source.values, ablation.dropped.values, strict=True)
+    }
 
 
 def _steps_sentence(ablation: xr.Dataset) -> str:
@@ -233,7 +281,8 @@ def source_table(result: xr.Dataset) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns ``source``, ``n``, ``positive_share``, ``metric`` ("AUROC"; "recall" or "specificity" where
-        the source has one label), and one per protocol.
+        the source has one label), one per protocol, and the interval of the last, ``lodo_low`` and
+        ``lodo_high``.
 
     Examples
     --------
@@ -256,6 +305,14 @@ def source_table(result: xr.Dataset) -> pd.DataFrame:
         of = result.sel(protocol=protocol)
         table[protocol] = [
             (of.source_auc if name == "AUROC" else of.rate.sel(metric=name)).values[k]
+            for k, name in enumerate(metric)
+        ]
+    left_out = result.sel(protocol="lodo")
+    for end in ("low", "high"):
+        table[f"lodo_{end}"] = [
+            (
+                left_out[f"source_auc_{end}"] if name == "AUROC" else left_out[f"rate_{end}"].sel(metric=name)
+            ).values[k]
             for k, name in enumerate(metric)
         ]
     return table
@@ -311,10 +368,85 @@ def _split_sentence(result: xr.Dataset, baseline: str) -> str:
     # Per pair, not by what each kind adds to the gap: where there are few pairs within, they add little whatever they do.
     if falls["between"] > 0.01 and falls["within"] < falls["between"] / 4:
         return (
-            f"{words}: the sources' own rows are ranked as before, or nearly, and the gap comes from pairs of rows of "
-            "two sources, where scores of different models meet."
+            f"{words}: {_own_rows(result, baseline, first - second, falls['within'])}, and the gap comes"
+            f"{'' if abs(first - second) <= NEARLY else ' mostly'} from pairs of rows of two sources, where scores of "
+            "different models meet."
         )
-    return words + "."
+    return f"{words}. {_upper(_own_rows(result, baseline, first - second, falls['within']))}."
+
+
+def _own_rows(result: xr.Dataset, baseline: str, lost: float, lost_pairs: float) -> str:
+    """Say whether the sources' own rows are ranked as before, and what is lost where they are not.
+
+    `lost` is of the mean over sources, `lost_pairs` of the mean over pairs, where large sources count more.
+    """
+    if abs(lost) <= NEARLY and abs(lost_pairs) <= NEARLY:
+        return "the sources' own rows are ranked as before, or nearly"
+    if abs(lost) <= NEARLY:
+        return "the mean within sources hardly changes, while large sources change more than small ones"
+    at = result.sel(protocol=[baseline, "lodo"])
+    scores = at.score.transpose("protocol", "seed", "row").values
+    low, high = within_gap(
+        scores[0],
+        scores[1],
+        result.label.values,
+        result.source_code.values,
+        level=str(result.attrs["level"]),
+    )
+    if math.isnan(low):
+        return f"a mean of {_three(abs(lost))} within sources, without an interval"
+    over = f"{100 * float(result.attrs['level']):g} % over rows {_three(low)} to {_three(high)}"
+    if low <= 0 <= high:
+        change = "loss" if lost > 0 else "gain"
+        return f"a mean {change} of {_three(abs(lost))} within sources is inside its noise ({over})"
+    if lost < 0:
+        return f"within sources {_three(-lost)} is gained in the mean (loss: {over})"
+    change = (at.source_auc.sel(protocol=baseline) - at.source_auc.sel(protocol="lodo")).values
+    k = int(np.nanargmax(change))
+    ends = [_three(at.source_auc.sel(protocol=name).values[k]) for name in (baseline, "lodo")]
+    return (
+        f"within sources {_three(lost)} is lost in the mean ({over}), most in "
+        f"{quoted(str(result.source.values[k]))} ({ends[0]} to {ends[1]})"
+    )
+
+
+def _upper(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _column_sentence(columns: str) -> str:
+    return (
+        f"A column that gives the label away: {columns} alone separates the labels in all rows (AUROC 1.000). If it was "
+        "made from the label, or after it, what stands here is about it alone: leave it out."
+    )
+
+
+def _small_sentences(result: xr.Dataset, baseline: str) -> list[str]:
+    """Name the sources that are too small to speak of, and what the mean within sources is without them."""
+    n, ones, kind = (result[name].values for name in ("n", "positives", "kind"))
+    fewest = np.where(kind == "mixed", np.minimum(ones, n - ones), n)
+    small = np.flatnonzero(fewest < SMALL)
+    if not small.size:
+        return []
+    shown = ", ".join(
+        f"{quoted(str(result.source.values[k]))} ({n[k]:,} {'row' if n[k] == 1 else 'rows'}, {ones[k]:,} of label 1)"
+        for k in small[:_MOST_SHOWN]
+    )
+    more = f" and {small.size - _MOST_SHOWN} more" if small.size > _MOST_SHOWN else ""
+    said = (
+        f"Too small to speak of by {'itself' if small.size == 1 else 'themselves'}, with fewer than {SMALL} rows of a "
+        f"label: {shown}{more}."
+    )
+    if (kind[small] == "mixed").any():
+        own = result.source_auc.sel(protocol=[baseline, "lodo"]).values
+        means = [row[np.isfinite(row) & (fewest >= SMALL)] for row in own]
+        said += " The mean within sources counts each source once, however small"
+        said += (
+            f"; without these it goes from {_three(means[0].mean())} to {_three(means[1].mean())}."
+            if means[0].size and means[1].size
+            else "."
+        )
+    return [said]
 
 
 def _left_in_sentences(result: xr.Dataset) -> list[str]:
@@ -375,18 +507,40 @@ def _noise_sentence(result: xr.Dataset) -> str:
         f"Control: with features that know nothing, leaving sources out gives {_three(noise)} "
         f"({_draws(result, low, high)}); it should be 0.5."
     )
-    if NOISE_BAND[0] <= noise <= NOISE_BAND[1]:
+    inside = NOISE_BAND[0] <= noise <= NOISE_BAND[1]
+    if math.isnan(low):
+        return f"{said} It is {'inside' if inside else 'outside'} {NOISE_BAND[0]} to {NOISE_BAND[1]}. {_ONE_DRAW}"
+    if inside:
         return said
-    if low <= 0.5 <= high:
+    if noise_fails(result) == "":
         return (
             f"{said} It is outside {NOISE_BAND[0]} to {NOISE_BAND[1]}, as chance may have it in so few draws."
         )
-    by_chance = "" if math.isnan(low) else ", and not by chance"
+    by_chance = (
+        ", and not by chance"
+        if noise_fails(result) == "shown"
+        else f", though {result.sizes['draw']} draws may be chance"
+    )
     return (
         f"{said} It is not{by_chance}: what sources consist of moves the models' offsets, so the pooled value without a "
         "source is not about ranking alone. Read the values within sources. Balanced class weights mend most of it in "
         "a linear model, and little in trees that grow until a leaf holds one class."
     )
+
+
+def noise_fails(result: xr.Dataset) -> str:
+    """Say whether features that know nothing are ranked: "shown", "hint", or "" where chance may have it.
+
+    "shown" takes `ENOUGH_DRAWS` draws and an interval outside the whole of `NOISE_BAND`; "hint" a mean outside the
+    band and an interval without 0.5.
+    """
+    if "noise_mean" not in result:
+        return ""
+    mean, low, high = (float(result[f"noise_{end}"]) for end in ("mean", "low", "high"))
+    if not (mean < NOISE_BAND[0] or mean > NOISE_BAND[1]) or not (low > 0.5 or high < 0.5):
+        return ""
+    apart = low > NOISE_BAND[1] or high < NOISE_BAND[0]
+    return "shown" if apart and result.sizes["draw"] >= ENOUGH_DRAWS else "hint"
 
 
 def _shuffled_sentence(result: xr.Dataset) -> str:
@@ -397,12 +551,13 @@ def _shuffled_sentence(result: xr.Dataset) -> str:
         f"Control: with sources shuffled within each class the gap is {_three(gap)} ({_draws(result, low, high)}); "
         "it should be 0"
     )
+    if math.isnan(low):
+        inside = "inside" if abs(gap) <= SHUFFLED_BAND else "outside"
+        return f"{said}. It is {inside} {_three(-SHUFFLED_BAND)} to {_three(SHUFFLED_BAND)}. {_ONE_DRAW}"
     if abs(gap) <= SHUFFLED_BAND:
         return said + "."
     if low <= 0 <= high:
         return said + ", which the interval holds."
-    if math.isnan(low):
-        return said + ", and one draw cannot tell whether this is chance."
     share = result.n.values / result.n.values.sum()
     left, folded = 1 - float(share @ share), 1 - 1 / int(result.attrs["folds"])
     if (left - folded) * gap < 0:  # the side with more rows to train on is the better one

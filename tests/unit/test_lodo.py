@@ -23,8 +23,9 @@ from sklearn.tree import DecisionTreeClassifier
 from leakviz.errors import InputError
 from leakviz.lodo import explain_lodo, load_lodo_data, lodo, lodo_from_scores, summarise_lodo
 from leakviz.lodo import fits as fitting
-from leakviz.lodo.inputs import check_labelled, count_twins
+from leakviz.lodo.inputs import check_labelled, count_twins, label_columns
 from leakviz.lodo.protocol import shuffle_sources
+from leakviz.lodo.words import noise_fails, source_table
 from leakviz.statistics import auroc, auroc_interval, wilson_interval
 
 QUICK = {"controls": 0, "identity": False, "bootstrap": 100, "n_jobs": 1}
@@ -274,7 +275,9 @@ def test_fact_the_trap_without_balanced_weights_noise_falls_far_below_a_half():
     half = slice(None, None, 2)
     found = lodo(data.X[half], data.y[half], data.source[half], model=unweighted, **(QUICK | {"controls": 1}))
     assert found.noise_mean.item() < 0.3
-    assert "it should be 0.5. It is not" in " ".join(explain_lodo(found))
+    assert "it should be 0.5. It is outside 0.45 to 0.55. One draw cannot tell" in " ".join(
+        explain_lodo(found)
+    )
 
 
 def test_shuffling_keeps_sizes_and_composition():
@@ -585,6 +588,70 @@ def test_words_promise_nothing_about_the_world(world, result):
     assert "ranked as before" in " ".join(explain_lodo(few))  # within a species, nothing is lost
 
 
+def test_what_is_lost_within_sources_is_said():
+    """Scores by hand: in cross-validation each source is ranked right, left out only a part of the pairs is."""
+    y = np.tile([0, 1], 200)
+    source = np.repeat(["a", "b"], 200)
+    rng = np.random.default_rng(0)
+    good = y + rng.normal(scale=0.5, size=400)
+    bad = y + np.where(source == "b", 4, 0) + rng.normal(scale=1.5, size=400)
+    found = lodo_from_scores(good, bad, y, source)
+    said = " ".join(explain_lodo(found))
+    own = [[roc_auc_score(y[source == s], scores[source == s]) for s in ("a", "b")] for scores in (good, bad)]
+    lost = np.mean(own[0]) - np.mean(own[1])
+    assert lost > 0.1
+    assert "ranked as before" not in said
+    worst = int(np.argmax(np.subtract(*own)))
+    named = f"most in '{'ab'[worst]}' ({own[0][worst]:.3f} to {own[1][worst]:.3f})"
+    assert f"ithin sources {lost:.3f} is lost in the mean (95 % over rows " in said
+    assert named in said
+    # A shift per source keeps every rank within it.
+    kept = " ".join(explain_lodo(lodo_from_scores(good, good + np.where(source == "b", 4, 0), y, source)))
+    assert "ranked as before, or nearly, and the gap comes from pairs of rows of two sources" in kept
+    # Few rows: as much is inside the noise.
+    some = np.r_[0:12, 200:212]
+    few = " ".join(explain_lodo(lodo_from_scores(good[some], bad[some], y[some], source[some])))
+    assert "is inside its noise (95 % over rows" in few
+
+
+def test_a_source_too_small_to_speak_of_is_named():
+    y = [0, 1] * 10 + [0, 1, 1] + [1]
+    source = ["a"] * 10 + ["b"] * 10 + ["tiny"] * 3 + ["one"]
+    cv = [0.0, 1] * 8 + [1, 0] * 2 + [0, 1, 2] + [1]
+    found = lodo_from_scores(cv, cv, y, source)
+    said = next(s for s in explain_lodo(found) if s.startswith("Too small"))
+    assert "'tiny' (3 rows, 2 of label 1), 'one' (1 row, 1 of label 1)." in said
+    # By hand: in b, of 25 pairs 9 are won and 12 are ties, which count one half: 15 of 25.
+    assert found.source_auc.sel(protocol="cv").values[:2].tolist() == [1.0, 0.6]
+    assert said.endswith("without these it goes from 0.800 to 0.800.")
+    table = source_table(found).set_index("source")
+    assert np.isfinite(table.lodo_low["one"])
+    assert table.lodo_low["one"] == pytest.approx(wilson_interval(1, 1)[0])
+
+
+def test_a_column_with_the_label_is_named():
+    rng = np.random.default_rng(2)
+    y, source = np.arange(80) % 2, np.repeat(["a", "b"], 40)
+    X = np.c_[rng.normal(size=(80, 2)), 3 - 2.0 * y]
+    found = lodo(X, y, source, **QUICK)
+    assert found.attrs["column_with_label"] == "column 2"
+    assert "gives the label away: column 2 alone separates" in " ".join(explain_lodo(found))
+    assert label_columns(csr_matrix(X), y) == [2]
+    assert label_columns(pd.DataFrame(X).assign(word="x"), y) == [2]
+    X[0, 2] = X[1, 2]  # a tie does not separate
+    assert label_columns(X, y) == []
+    assert label_columns(X[:4, :1] * 0 + y[:4, None], y[:4]) == []  # of four rows it is chance
+
+
+def test_groups_that_are_the_sources():
+    rng = np.random.default_rng(3)
+    y, source = np.arange(60) % 2, np.repeat(["a", "b", "c"], 20)
+    with pytest.raises(InputError, match="groups say the same as source"):
+        lodo(rng.normal(size=(60, 2)), y, source, groups=source, **QUICK)
+    found = lodo(rng.normal(size=(60, 2)), y, source, groups=source, **(QUICK | {"folds": 3}))
+    assert any(s.startswith("Every source is one group or one row") for s in explain_lodo(found))
+
+
 def test_a_control_off_its_band_says_whether_it_is_chance(result):
     def said(what, mean, low, high):
         values = dict(zip(("mean", "low", "high"), (mean, low, high), strict=True))
@@ -596,7 +663,17 @@ def test_a_control_off_its_band_says_whether_it_is_chance(result):
     )
     few = said("noise", 0.44, 0.36, 0.52)
     assert any(s.endswith("It is outside 0.45 to 0.55, as chance may have it in so few draws.") for s in few)
-    assert any("It is not, and not by chance:" in s for s in said("noise", 0.44, 0.42, 0.46))
+    assert any("It is not, though 3 draws may be chance: what" in s for s in said("noise", 0.43, 0.42, 0.44))
+    assert noise_fails(result.assign(noise_mean=0.422, noise_low=0.295, noise_high=0.549)) == ""
+    many = result.isel(draw=np.zeros(10, int)).assign(noise_mean=0.43, noise_low=0.42, noise_high=0.44)
+    assert any("It is not, and not by chance: what" in s for s in explain_lodo(many))
+    # An interval that reaches into the band says less.
+    assert noise_fails(many.assign(noise_high=0.46)) == "hint"
+    for what, inside, outside in (("noise", 0.46, 0.44), ("shuffled", 0.004, 0.006)):
+        for mean, where in ((inside, "inside"), (outside, "outside")):
+            one = next(s for s in said(what, mean, math.nan, math.nan) if f"{mean:.3f} (" in s)
+            assert f"It is {where} " in one
+            assert one.endswith("One draw cannot tell how far chance moves it.")
     assert any(s.endswith("it should be 0.") for s in said("shuffled", 0.004, 0.003, 0.005))
     assert any(
         s.endswith("it should be 0, which the interval holds.") for s in said("shuffled", 0.02, -0.01, 0.05)

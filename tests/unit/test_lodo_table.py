@@ -135,6 +135,32 @@ def test_groups_and_whole_number_sources():
         read_sources(named, source="site", groups="patient")
 
 
+def test_columns_that_may_name_patients_are_told():
+    rows = [f"{i % 2},{'ab'[i % 3 % 2]},{i // 4},{(7 * i) % 60},{i / 7}" for i in range(60)]
+    table = read_sources(text(rows, header="y,source,subject_id,count,x"))
+    assert table.decided[-1].startswith(
+        "Taken as features: 'subject_id', 'count', which by name or values may say"
+    )
+    assert table.features == ("subject_id", "count", "x")
+    table = read_sources(text(rows, header="y,source,patient,count,x"), groups="patient", features=["x"])
+    assert not any("may say whose" in said for said in table.decided)
+    wide = [",".join([str(i % 2), "ab"[i % 2], *map(str, range(12))]) for i in range(4)]
+    names = [f"x{k}" for k in range(12)]
+    table = read_sources(text(wide, header=",".join(["y", "source", *names])))
+    assert all(repr(name) in table.decided[-1] for name in names)
+
+
+def test_a_source_per_row_is_refused():
+    numbers = text([f"{i % 2},{i},{i / 7}" for i in range(900)], header="y,source,x")
+    with pytest.raises(
+        InputError, match=r"holds (a different value in each of the 900 rows|900 different whole numbers)"
+    ):
+        read_sources(numbers)
+    names = text([f"{i % 2},s{i},{i / 7}" for i in range(60)], header="y,source,x")
+    with pytest.raises(InputError, match="holds a different value in each of the 60 rows"):
+        read_sources(names)
+
+
 def test_an_index_is_no_feature():
     raw = text([f"{i},{i % 2},{'ab'[i % 2]},{i % 7}" for i in range(30)], header=",y,source,x")
     table = read_sources(raw)

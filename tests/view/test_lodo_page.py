@@ -360,6 +360,36 @@ def test_a_table_is_asked_about_computed_and_shown(page):
     assert (other.state.case, other.state.threshold) == (own, 0.2)
 
 
+def test_a_gap_that_is_undefined_leaves_cross_validation_as_it_is(page):
+    """The one source with both labels cannot be left out: without it training has one label."""
+    rng = np.random.default_rng(1)
+    y, where = np.r_[np.ones(30), np.arange(40) % 2].astype(int), np.repeat(["pure", "both"], [30, 40])
+    frame = pd.DataFrame({"y": y, "source": where, "mark": np.where(y == 1, 2, 0) + rng.random(70)})
+    page.own.load(frame.to_csv(index=False).encode(), "two.csv")
+    page.own.use()
+    scores = page.answer()["score"].sel(protocol="cv").values[0]
+    told = page._texts["heading"].object
+    assert f"Cross-validation reaches an AUROC of <b>{roc_auc_score(y, scores):.3f}</b>" in told
+    assert "with the source left out it is undefined" in told
+    assert "Without source “both”, training has 30 rows, all with y = 1." in told
+    assert page.data("gap").set_index("name").loc["pooled", "baseline"] == roc_auc_score(y, scores)
+    assert seen(page._cards["known"])
+    assert not seen(page._cards["left-out"])
+    assert "There is no figure of pairs with the source left out" in page._texts["pairs"].object
+    said = page._texts["said"].object
+    assert "No source has both labels" not in said
+    assert "A column that gives the label away: &#x27;mark&#x27; alone" in said  # by how it was made
+
+
+def test_a_trap_is_told_by_its_interval(page):
+    kept = answers.shipped("prompt_attacks", "logistic-unweighted")
+    few = kept.result.isel(draw=[0, 1, 2, 3, 4])
+    wide = replace(kept, result=few.assign(noise_mean=0.422, noise_low=0.295, noise_high=0.549))
+    assert answers.heading(wide, "auc", "cv")[2] == ""
+    apart = replace(kept, result=few.assign(noise_mean=0.3, noise_low=0.28, noise_high=0.32))
+    assert "So few draws may be chance" in answers.heading(apart, "auc", "cv")[2]
+
+
 def test_a_bad_file_leaves_what_was_there(page):
     shown = page.shown
     page.own.load(b"\x00\x01\x02", "bad.csv")
