@@ -24,7 +24,7 @@ from dashboards import (
     whitening,
 )
 from dashboards.page_file import LEFT_OUT, page_file
-from dashboards.shelf import Shelf
+from dashboards.shelf import Shelf, new_names
 from dashboards.shell import FRAME_CSS, HEAD_SCRIPT, Shell
 
 # name in the URL: (title in the navigation, how the page is made from a query string and a shelf)
@@ -41,6 +41,8 @@ PAGES: dict[str, tuple[str, Callable[[str, Shelf], Any]]] = {
     "learn": (mechanism.TITLE, mechanism.MechanismPage),
 }
 FIRST = "fingerprint"
+BRING = ("predictions", "embeddings")
+"""The pages on which files are brought for others."""
 
 TEMPLATE = (
     """
@@ -84,6 +86,7 @@ class App:
     def __init__(self, query: str, file: str = ""):
         self.made: dict[str, Any] = {}
         self.going_back = False
+        self.before = ""  # the page that was seen before this one
         self.shelf = Shelf(file=file)
         if file and "page" not in parse_qs(query.lstrip("?")):
             query = "page=predictions"
@@ -94,13 +97,20 @@ class App:
         )
         self.body = pn.Column(sizing_mode="stretch_width", margin=0)
         self.visit(query)
+        state = self.made[self.shell.page].state
+        if state.told and state.entries and not state.waiting:  # a step that is not there is no place to come back to
+            self.shell.go(self._query(self.shell.page))
         self.shell.param.watch(self._asked, "wanted")
+        # When the pages have taken what came, and have told it.
+        self.shelf.param.watch(self._came, ["own", "batteries", "audits"], precedence=4)
 
     def visit(self, query: str) -> None:
         """Show the page that `query` names, in the state that it asks for."""
         name = page_of(query)
         asked = parse_qs(query.lstrip("?")).get("page", [FIRST])[-1]
         query = query if asked == name else ""  # what it says is about a page that there is not
+        if name != self.shell.page:
+            self.before = self.shell.page
         if name not in self.made:
             page = self.made[name] = PAGES[name][1](query, self.shelf)
             if isinstance(page, report.ReportPage):
@@ -132,6 +142,17 @@ class App:
                     self.going_back = False
             if not back:
                 self.shell.go(self._query(page_of(query)), push=True)
+
+    def _came(self, *events: Any) -> None:
+        """Go back to the page from which a file was asked for, when its link has all that it waited for."""
+        page = self.made.get(self.before)
+        if page is None or self.shell.page not in BRING or page.state.missing:
+            return
+        if new_names(events) & set(page.state.came):
+            with pn.io.hold():
+                back = self.before
+                self.visit(f"?page={back}")
+                self.shell.go(self._query(back), push=True)
 
     def _changed(self, name: str, *events: Any) -> None:
         if name == self.shell.page:

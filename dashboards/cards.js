@@ -62,15 +62,20 @@ export function render({model, view, el}) {
       return make("label", {}, input, ` ${words}`)
     })
     const field = (name, label, low, high) => {
-      const input = make("input", {type: "number", min: low, max: high, step: 1, inputmode: "numeric", "aria-label": `${label}, ${low} to ${high}`})
+      const limits = `${low} to ${high}`
+      const input = make("input", {type: "number", min: low, max: high, step: 1, inputmode: "numeric", "aria-label": `${label}, ${limits}`})
+      const wrong = make("p", {class: "told", role: "alert"})
       input.value = size[name]
       input.addEventListener("change", () => {
         const number = Number(input.value)
-        size[name] = input.value && number ? String(Math.min(high, Math.max(low, Math.round(number)))) : ""
-        input.value = size[name]
+        const refused = input.validity.badInput || input.value && !(Number.isInteger(number) && low <= number && number <= high)
+        input.setAttribute("aria-invalid", String(Boolean(refused)))
+        wrong.textContent = refused ? `Not taken: a whole number from ${limits}, or nothing for the preset’s.` : ""
+        if (refused) return
+        size[name] = input.value && String(number)
         changed()
       })
-      return [make("label", {}, `${label} `, input), input]
+      return [make("div", {}, make("label", {}, make("span", {}, label, make("span", {class: "limits"}, ` ${limits}`)), input), wrong), input]
     }
     const [width, wide] = field("width", "width, mm", 40, 1000)
     const [dpi, dots] = field("dpi", "dpi of a PNG", 50, 1200)
@@ -80,7 +85,10 @@ export function render({model, view, el}) {
     }
     hint()
     const done = make("button", {type: "button", class: "done"}, "Done")
-    done.addEventListener("click", () => close(true))
+    done.addEventListener("click", () => {
+      const refused = panel.querySelector("[aria-invalid=true]")
+      refused ? refused.focus() : close(true)
+    })
     panel = make("div", {class: "panel", role: "dialog", "aria-label": "size of the files"}, ...radios, width, dpi, done)
     panel.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 _FILES_CSS = theme.css(
     """
-:host { width: auto; flex: 0 0 auto; display: block; position: relative }
+:host { width: auto; flex: 0 0 auto; display: var(--lv-files, block); position: relative }
 .files { display: flex; flex-wrap: wrap; align-items: center; gap: 0 4px; position: relative; font: 12.5px/1.4 $font; color: $muted }
 button { background: none; border: 0; color: $muted; font: 12.5px/1.4 $font; padding: 4px 3px; min-height: 26px; min-width: 24px; cursor: pointer }
 button:hover { color: $ink; text-decoration: underline }
@@ -38,6 +38,8 @@ button:focus-visible, input:focus-visible { outline: 2px solid $accent; outline-
 .panel input[type=radio] { margin: 0; accent-color: $accent }
 .panel label:has(input[type=number]) { justify-content: space-between }
 .panel input[type=number] { width: 76px; font: inherit; color: $ink; background: $bg; border: 1px solid $hair; border-radius: 5px; padding: 3px 6px }
+.panel input[aria-invalid=true] { border-color: $alarm }
+.panel .limits { display: block; color: $muted }
 .panel input::placeholder { color: $muted; opacity: 1 }
 .panel .done { justify-self: end; color: $accent }
 """

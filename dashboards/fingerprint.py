@@ -224,7 +224,7 @@ _HEADING_CSS = (
     f"{_LOW} {{ h1 {{ font-size: 21px; line-height: 1.24; max-width: none; margin-bottom: 2px }} "
     ".note { font-size: 13px; max-width: none } }"
 )
-_PAGE_CSS = f":host {{ gap: 18px }} .scroll-button {{ display: none !important }} {_LOW} {{ :host {{ gap: 10px; margin-top: -10px }} }}"
+_PAGE_CSS = f":host {{ gap: 18px }} .scroll-button {{ display: none !important }} {_LOW} {{ :host {{ gap: 10px; margin-top: var(--lv-rise, 0) }} }}"
 _STRIP_CSS = (
     ":host(.three) { grid-template-columns: minmax(0, 1fr) }"
     f" {_LOW} {{ :host {{ padding: 6px 0 8px; row-gap: 6px }} }}"

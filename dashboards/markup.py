@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html as text
+import re
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import nh3
@@ -82,6 +83,15 @@ def markup(html: str, *, css: str = "", **params: Any) -> pn.pane.HTML:
     )
 
 
+_WAITS = "This link waits for a file"
+_NOTE_CSS = theme.css(
+    """
+p { margin-top: 4px; overflow-wrap: anywhere }
+.bring { display: inline-block; background: $accent; color: $bg; border-radius: 6px; padding: 7px 14px; font-size: 14px; text-decoration: none; margin: 4px 0 }
+.bring:hover { filter: brightness(1.12) }
+"""
+)
+
 # Pages that sentences may lead to, as they are called in quotation marks.
 _PAGES = {"“Your predictions”": "predictions", "“Your embeddings”": "embeddings"}
 
@@ -114,16 +124,65 @@ def link_note(state: PageState, **params: Any) -> pn.pane.HTML:
     **params
         As `markup` takes them.
     """
-    pane = markup("", css="p { margin-top: 4px; overflow-wrap: anywhere }", **params)
+    pane = markup("", css=_NOTE_CSS, **params)
     seen = weakref.ref(pane)
 
     def show(*_: Any) -> None:
         here = seen()
         if here is not None:
-            here.param.update(object=notes(state.told), visible=bool(state.told))
+            told = notes(state.told)
+            if state.waiting and state.brought in _PAGES.values():
+                bring = f'<p><a class="bring" href="?page={state.brought}">Bring the file</a></p>'
+                told = f"<h1>{_WAITS}</h1>{told}{bring}"
+            here.param.update(object=told, visible=bool(state.told))
 
     state.param.watch(show, "told")
     show()
+    return pane
+
+
+def headline(
+    state: PageState, write: Callable[[], str], subject: Callable[[], str], **params: Any
+) -> pn.pane.HTML:
+    """Return a pane with a page's heading, which is not the heading while a link waits for a file.
+
+    What is shown meanwhile is not what the link is about: `link_note` has the heading then, and what the page says
+    stands below it, with the name of the data that it says it about.
+
+    Parameters
+    ----------
+    state : PageState
+    write : callable
+        Returns the heading: HTML with one ``<h1>``.
+    subject : callable
+        Returns what data the page shows, plain text.
+    **params
+        As `markup` takes them.
+    """
+
+    def written() -> str:
+        told = write()
+        if not state.waiting:
+            return told
+        return re.sub(
+            "<h1>(.*?)</h1>",
+            lambda h1: f'<p class="note">Meanwhile, {text.escape(subject(), quote=False)}: {h1[1]}</p>',
+            told,
+            flags=re.DOTALL,
+        )
+
+    pane = markup(written(), **params)
+    seen = weakref.ref(pane)
+    before = [state.waiting]
+
+    def show(*_: Any) -> None:
+        here = seen()
+        # Else the texts in it follow the hand by themselves.
+        if here is not None and (state.waiting or before[0]):
+            here.object = written()
+        before[0] = state.waiting
+
+    state.param.watch(show, ["told", *state.names()], precedence=3)  # when the page has followed its state
     return pane
 
 
@@ -139,6 +198,8 @@ def waiting_note(shelf: Shelf, brought: str, last: str) -> str:
     """
     told = []
     for page, title in shelf.pages_of(last):
+        if page == brought:  # here it is
+            continue
         told.append(
             f'This is the file that the link to {title} names. <a href="?page={page}">See it there, as the link shows it</a>.'
         )

@@ -46,6 +46,7 @@ from dashboards.provenance import Source, sources
 from dashboards.scenes import Scenes, record
 from dashboards.shelf import OWN, Shelf
 from dashboards.shell import FRAME_CSS, HEAD_SCRIPT, Shell
+from dashboards.state import asked_of
 from leakviz.paths import write_whole
 
 # What can be saved, and what of it needs the app. "lesson" is another name of the lessons.
@@ -60,6 +61,7 @@ LEFT_OUT = {
 }
 ALIASES = {"lesson": "learn", "lessons": "learn"}
 STOPPED = 130
+UNUSABLE = 3
 
 # The file asks nobody for anything, whatever is in it.
 _POLICY = (
@@ -251,7 +253,7 @@ def _still(child: Any, *, keep_hidden: bool) -> Any:
         return None  # nobody could make it seen
     if isinstance(child, pn.layout.base.ListLike):
         before = list(child.objects)
-        if any(isinstance(part, pn.custom.JSComponent) and not isinstance(part, _ALIVE) for part in before):
+        if any(isinstance(part, pn.custom.JSComponent) and not isinstance(part, (*_ALIVE, Downloads)) for part in before):
             return None  # a place to bring a file
         _settle(child, keep_hidden=keep_hidden)
         gone = any(isinstance(part, pn.widgets.Button) for part in before)
@@ -393,7 +395,7 @@ def _about(name: str, page: Any, title: str) -> str:
 It opens at the state below. {inside}; nothing is sent or fetched.</p>
 <p>What it leaves out, for a server has to answer: {e(LEFT_OUT[name])}; and every figure as SVG, PNG and CSV. The app has them: <code>leakviz serve</code>, then <code>?page={name}{"&amp;" + e(query) if query else ""}</code>.</p>
 <div class="two">
-<div><h3>State</h3><table aria-label="state">{rows}</table></div>
+<div><h3>{"It opens at" if shown else "State"}</h3><table aria-label="state">{rows}</table></div>
 <div><h3>Data</h3><dl>{data}</dl>
 <h3>The same file again</h3><p>{again}</p></div>
 </div>
@@ -435,6 +437,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
     name, out = ALIASES.get(asked.page, asked.page), asked.out
+    absent = [f"{key}={value}" for key, value in asked_of(asked.state).items() if f"{value}:".startswith(OWN)]
+    if absent:
+        print(
+            f"leakviz: the state asks for data of your own, {' and '.join(absent)}, and this command takes no file. Bring the "
+            "file into the app and save the page there, or put it into a report: leakviz report --help.",
+            file=sys.stderr,
+        )
+        return UNUSABLE
     try:
         from app import PAGES
 

@@ -8,9 +8,11 @@ no other session waits for it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import html
 import io
 import json
+from pathlib import Path
 from typing import Any, ClassVar
 
 import panel as pn
@@ -24,7 +26,7 @@ from dashboards.live import Live
 from dashboards.markup import link_note, markup, waiting_note
 from dashboards.purity_answers import part
 from dashboards.shelf import OWN, Shelf, Vector
-from dashboards.state import PageState
+from dashboards.state import OwnFileState
 from dashboards.stencil import figure_pane
 from dashboards.wizard import Wizard, short, text_again, untaken
 from dashboards.work import READERS, Job, in_document, in_thread, start
@@ -96,8 +98,8 @@ _INTRO: list[dict[str, Any]] = [
 ]
 
 
-class PredictionsState(PageState):
-    """What a link to this page carries: nothing, since a file stays in its session."""
+class PredictionsState(OwnFileState):
+    """What a link to this page carries: the hash of the predictions that are shown; the file stays in its session."""
 
 
 class Look:
@@ -174,7 +176,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
     Parameters
     ----------
     query : str
-        A link's query string; this page takes nothing from it.
+        A link's query string; the predictions that it names are shown when their file is brought.
     shelf : Shelf, optional
         Where the session's prediction vectors go. Its `file`, if it names one, is read at once.
 
@@ -211,6 +213,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         self.state = PredictionsState()
         self.state.read(query)
         self.shelf = shelf if shelf is not None else Shelf()
+        self.shelf.hear(self.state, "predictions", TITLE)
         self.found: Inspection | None = None
         self.said: dict[str, str] = {}
         self.results: dict[str, BlindTest] = {}
@@ -218,6 +221,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         self.same = ""  # what was on the shelf with the same content
         self._replaced: set[str] = set()  # vectors of a file that was then read in another way
         self._held = ""  # what the shelf holds of this file: read another way, it takes that place
+        self._sha256 = ""  # of this file's bytes
         self._unread: Inspection | None = None  # as found, with no answers
         self._asked: dict[str, Question] = {}
         self._known: dict[str, str] = {}  # the answers that `found` has taken in
@@ -230,6 +234,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         )
         self.look = Look()
         self.shelf.param.watch(lambda *_: self._show(), "own", precedence=2)  # after the links that wait
+        self.state.param.watch(self._asked_for, "file")
         self._show()
         if self.shelf.file:
             self.load(self.shelf.file)
@@ -341,12 +346,13 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
 
     async def _read(self, job: Job, file: Any, name: str, options: dict[str, str]) -> None:
         async def read() -> None:
-            found = await in_thread(
-                job,
-                lambda: inspect_predictions(file, name=name, progress=job.progress, **options),  # type: ignore[arg-type]
-                self._show_work,
-            )
+            def work() -> tuple[Inspection, str]:
+                found = inspect_predictions(file, name=name, progress=job.progress, **options)  # type: ignore[arg-type]
+                return found, sha256_of(file)
+
+            found, digest = await in_thread(job, work, self._show_work)
             self._set(found, found)
+            self._sha256 = digest
             if found.questions:
                 self.look.hide()  # they come first; a file that cannot be used leaves the last curve where it is
 
@@ -391,12 +397,14 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
 
     async def _use(self, begun: tuple[Job, Inspection]) -> None:
         job, found = begun
-        held = self._held
+        held, digest = self._held, self._sha256
         others = {v.name: v.title for v in self.shelf.own if v.name != held}
         made: list[Vector] = []
 
         async def use() -> None:
-            vector, result, answers = await in_thread(job, lambda: judge(found, others), self._show_work)
+            vector, result, answers = await in_thread(
+                job, lambda: judge(found, others, sha256=digest), self._show_work
+            )
             self.results[vector.name] = result
             self._replaced -= {vector.name}  # read that way before, and now again
 
@@ -434,8 +442,20 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
 
     # ---- what is seen
 
+    def _asked_for(self, event: Any) -> None:
+        """Show predictions of this session once more, as a link to them asks."""
+        name = event.new
+        if name in ("", self.used) or name not in self.results or self._job:
+            return
+        vector = self.shelf.get(name)
+        self._set(None, None)
+        self.used = name
+        self.look.show(vector, self.results[name], purity.curves_at_start(vector))
+        self._show()
+
     def _show(self) -> None:
         with pn.io.hold():
+            self.state.show([vector.name for vector in self.shelf.own], self.used)
             self.sheet.page = json.dumps(self.page())
             self.heading.object = self._heading()
 
@@ -447,14 +467,14 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
     def _sentence(self) -> tuple[str, str]:
         """Return the sentence on top and what stands below it, as HTML."""
         found = self.found
-        if found is None:
+        if found is None and not self.used:
             return (
                 "Bring predicted risks and outcomes, and see whether a <b>leak</b> shows in them.",
                 "A file needs two columns: the predicted risk p and the outcome y. It is read to its last row, and "
                 "nothing is guessed: what the file does not settle, you are asked.",
             )
-        name = html.escape(short(found.name))
-        if self.used:
+        name = html.escape(short(found.name if found else self.shelf.title(self.used)))
+        if found is None or self.used:
             result = self.results[self.used]
             links = " ".join(
                 f'<a href="{href.format(self.used)}">See its {words}</a>' for words, href in LINKS
@@ -565,10 +585,28 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         }
 
 
-def judge(found: Inspection, others: dict[str, str]) -> tuple[Vector, BlindTest, xr.Dataset]:
+def sha256_of(file: Any) -> str:
+    """Return the SHA-256 of a file's bytes, as a report names it: of a path, bytes, or a file in memory.
+
+    Examples
+    --------
+    >>> sha256_of(b"abc")[:8], sha256_of(io.BytesIO(b"abc"))[:8]
+    ('ba7816bf', 'ba7816bf')
+    """
+    if isinstance(file, io.BytesIO):
+        return hashlib.sha256(file.getbuffer()).hexdigest()
+    if isinstance(file, (bytes, bytearray, memoryview)):
+        return hashlib.sha256(file).hexdigest()
+    with Path(file).open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def judge(
+    found: Inspection, others: dict[str, str], *, sha256: str = ""
+) -> tuple[Vector, BlindTest, xr.Dataset]:
     """Read predictions, sort them once, test them, and answer what the figure asks.
 
-    `others` are names and titles of the vectors beside it, so that no two have one title.
+    `others` are names and titles of the vectors beside it, so that no two have one title; `sha256` is that of the file.
     """
     read = found.read()
     ranked = rank_predictions(read.p, read.y)
@@ -583,6 +621,7 @@ def judge(found: Inspection, others: dict[str, str]) -> tuple[Vector, BlindTest,
         ranked=ranked,
         folds=read.folds,
         options=_options(found),
+        sha256=sha256,
     )
     return vector, blind_test_ranked(ranked), purity.curves_at_start(vector)
 

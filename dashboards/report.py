@@ -11,7 +11,7 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,13 +29,16 @@ from dashboards.markup import link_note, markup
 from dashboards.provenance import hash_of_arrays
 from dashboards.report_content import PAGES, SplitPage
 from dashboards.report_file import Asked, Report, drawing, html_with, making, pdf_with
+from dashboards.section_states import TITLES, readable, start_of, state_of, written
 from dashboards.shelf import OWN, Shelf
-from dashboards.state import PageState, asked_of
+from dashboards.state import TAKERS, PageState, asked_of
 from dashboards.work import Job, start
 from leakviz import report as core
 from leakviz.errors import InputError
 
 TITLE = "Report"
+# Where a file is brought whose page is not this one; the others as `TAKERS` says.
+AT_HAND = {"lodo": "on “Sources”, under “Your own table”"}
 TYPES = {"html": "text/html", "pdf": "application/pdf", "json": "application/json"}
 MOST = 50  # sections
 LONGEST = {"title": 300, "author": 300, "notes": 20_000, "note": 20_000, "state": 4_000}
@@ -80,13 +83,24 @@ class ReportState(PageState):
     Attributes
     ----------
     sections : list of (str, str, str)
-        Page, state as in a link, and note of each.
+        Page, state as in a link, and note of each. A state that cannot be had is moved to the nearest one when the link
+        is read; one that names a file which is not here is kept, and waits.
+
+    Parameters
+    ----------
+    opened : callable, optional
+        Takes the name of a page and returns its state, ready to read a link; by default that of a session without data.
     """
 
     sections = param.List(default=[], item_type=tuple, label="sections")
     heading = param.String(default="", label="title")
     author = param.String(default="", label="author")
     notes = param.String(default="", label="notes")
+
+    def __init__(self, opened: Callable[[str], PageState] | None = None, **params: Any):
+        self._opened = opened or partial(state_of, shelf=Shelf(), made={})
+        self.lost: dict[str, tuple[str, ...]] = {}  # of each kind in `TAKERS`, the files that are missing
+        super().__init__(**params)
 
     def query(self) -> str:
         """Return the report as a query string.
@@ -111,18 +125,87 @@ class ReportState(PageState):
     def _read(self, query: str) -> list[str]:
         asked, told = asked_of(query), []
         sections: list[tuple[str, str, str]] = []
+        self.lost = {}
         for part in filter(None, asked.get("sections", "").split(";")):
             page, state, note = (unquote(text) for text in (*part.split(":"), "", "")[:3])
             if page not in (*PAGES, "embeddings") or len(sections) >= MOST:
                 told.append(f"The link names a section “{page[:60]}”, which cannot be had; it is left out.")
                 continue
-            sections.append((page, state[: LONGEST["state"]], note[: LONGEST["note"]]))
+            found, sentences = self._checked(page, state[: LONGEST["state"]])
+            if page == "embeddings" and "audit=own:" not in found:
+                told.append(f"The link names a section “{TITLES[page]}” with no audit; it is left out.")
+                continue
+            told += [f"Section {len(sections) + 1}, {TITLES[page]}: {one}" for one in sentences]
+            sections.append((page, found, note[: LONGEST["note"]]))
         words = {
             n: asked.get(n, "")[: LONGEST["title" if n == "heading" else n]]
             for n in ("heading", "author", "notes")
         }
         self.param.update(sections=sections, **words)
         return told
+
+    def _checked(self, page: str, state: str) -> tuple[str, list[str]]:
+        """Return the nearest state that its page can show, and what had to be moved; a state that waits for a file is kept."""
+        if not state:
+            return "", []
+        one = self._opened(page)
+        told = one.read(state)
+        if one.missing:
+            before = self.lost.get(one.brought, ())
+            self.lost[one.brought] = tuple(dict.fromkeys((*before, *one.missing)))
+            self.missing = tuple(dict.fromkeys(name for names in self.lost.values() for name in names))
+            return state, told[1:]  # the first says that it waits
+        return (written(one) if told else state), told
+
+    def waits_in(self, state: str) -> bool:
+        """Tell whether a section's state names a file that is missing."""
+        return any(name in state for name in self.missing)
+
+    def missing_of(self, brought: str) -> tuple[str, ...]:
+        """Return the files that the sections wait for and that are brought there."""
+        return self.lost.get(brought, ())
+
+    def arrive(self, new: Collection[str] = ()) -> None:
+        """Look again for the files that sections wait for; where another has come, the page of that file says so."""
+        waited = self.missing
+        if not waited:
+            return
+        self._look_again()
+        come = tuple(name for name in waited if name not in self.missing)
+        if not come:
+            return
+        self.came = (*self.came, *come)
+        ready = "and the report can be made." if not self.missing else "and its section is ready."
+        waiting = [self.waits_for_words()] if self.missing else []
+        self.told = [f"This is the file that the link names, {' and '.join(come)}, {ready}", *waiting]
+
+    def _look_again(self) -> None:
+        self.missing, self.lost = (), {}
+        for page, state, _ in self.sections:
+            if OWN in state:
+                self._checked(page, state)
+
+    def waits_for_words(self) -> str:
+        """Say what the report waits for, and where it is brought."""
+        many = len(self.missing) > 1
+        places = " and ".join(
+            f"{' and '.join(names)} {AT_HAND.get(brought, TAKERS[brought])}"
+            for brought, names in self.lost.items()
+        )
+        return (
+            f"The report shows {'files' if many else 'a file'} of somebody’s own, not {'all ' if many else ''}here: a link "
+            f"carries the hash of the numbers, never the numbers. Bring {places}; {'each' if many else 'it'} is checked "
+            "against the hash, and its section is ready then. Until then no report can be made, unless you remove the section."
+        )
+
+    _waiting = waits_for_words
+
+    def _moved(self, *events: Any) -> None:
+        if self._reading or not self.told or self.query() == self._as_read:
+            return
+        if self.missing:
+            self._look_again()
+        self.told = [self.waits_for_words()] if self.missing else []
 
 
 class Desk(JSComponent):
@@ -186,8 +269,9 @@ class ReportPage(pn.viewable.Viewer):
         super().__init__(**params)
         self.shelf = shelf if shelf is not None else Shelf()
         self.made: Mapping[str, Any] = made if made is not None else {}
-        self.state = ReportState()
+        self.state = ReportState(lambda name: state_of(name, self.shelf, self.made))
         self.state.read(query)
+        self.shelf.hear(self.state, "report", TITLE)
         self.alert = ""
         self.files: dict[str, bytes] = {}  # the last of each kind, for a notebook
         self._job: Job | None = None
@@ -195,7 +279,7 @@ class ReportPage(pn.viewable.Viewer):
         self._report: tuple[Any, Report] | None = None
         self._heading = markup("")
         self.desk = Desk(self._heard, sizing_mode="stretch_width", margin=0)
-        self.state.param.watch(lambda *_: self.look(), self.state.names())
+        self.state.param.watch(lambda *_: self.look(), [*self.state.names(), "told"])
         self._root = pn.Column(
             link_note(self.state),
             self._heading,
@@ -208,6 +292,7 @@ class ReportPage(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.Column:
         """Return the page, with what can be added as it is now."""
+        self.state.arrive()  # a table or an audit comes onto no shelf
         self.look()
         return self._root
 
@@ -244,7 +329,12 @@ class ReportPage(pn.viewable.Viewer):
         ----------
         kind : {"html", "pdf", "json"}
         """
-        if kind in TYPES and self.state.sections and self._job is None:
+        if kind not in TYPES or not self.state.sections or self._job is not None:
+            return
+        if self.state.missing:
+            self.alert = self.state.waits_for_words()
+            self.look()
+        else:
             self._job = Job("Making the report", "the report")
             start(self._make(self._job, kind), self._tasks)
 
@@ -335,7 +425,7 @@ class ReportPage(pn.viewable.Viewer):
             {
                 "name": vector.title,
                 "kind": "predictions",
-                "sha256": "",
+                "sha256": vector.sha256,
                 "content_hash": hash_of_arrays(vector.p, vector.y, vector.folds),
                 "options": dict(vector.options),
             }
@@ -362,16 +452,17 @@ class ReportPage(pn.viewable.Viewer):
     def _state_of(self, name: str) -> str:
         page = self.made.get(name)
         if page is None:
-            return ""
+            return start_of(name, self.shelf)[0]
         if name == "embeddings":
             return f"audit={page.used or next(reversed(page.results))}"
-        return str(page.state.query())
+        return written(page.state)
 
     def _words_of(self, name: str) -> str:
         """Say of a page in which state it would be added."""
         page = self.made.get(name)
         if page is None:
-            return "as it starts"
+            data = start_of(name, self.shelf)[1]
+            return f"as it starts: {data}" if data else "as it starts"
         if name == "embeddings":
             return "the audit that came last"
         state = state_says(page.state)
@@ -384,7 +475,7 @@ class ReportPage(pn.viewable.Viewer):
         names = {**titles, "embeddings": SplitPage.title}
         told = "Put pages together into a <b>report</b>."
         if many:
-            told = f"A report of <b>{many}</b> {'page' if many == 1 else 'pages'}."
+            told = f"A report of <b>{many}</b> {'section' if many == 1 else 'sections'}."
         self._heading.object = (
             f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{told}</h1></div>'
             '<p class="note">Results first, then figures, notes, and the limits that apply to these results; parameters, '
@@ -394,7 +485,13 @@ class ReportPage(pn.viewable.Viewer):
         self.desk.page = json.dumps(
             {
                 "sections": [
-                    {"page": p, "title": names.get(p, p), "words": _readable(query), "note": note}
+                    {
+                        "page": p,
+                        "title": names.get(p, p),
+                        "words": readable(p, query, self.shelf)
+                        + ("; waits for its file" if state.waits_in(query) else ""),
+                        "note": note,
+                    }
                     for p, query, note in state.sections
                 ],
                 "offers": [
@@ -416,16 +513,3 @@ def _step(steps: Generator[str, None, bytes]) -> tuple[str, bytes]:
         return next(steps), b""
     except StopIteration as done:
         return "", done.value
-
-
-def _readable(query: str) -> str:
-    """Write a state as people read it.
-
-    Examples
-    --------
-    >>> _readable("delta=0.1&beside=none"), _readable("")
-    ('delta 0.1, beside none', 'as it starts')
-    """
-    pairs = asked_of(query)
-    told = (f"{name} {'your own file' if value.startswith(OWN) else value}" for name, value in pairs.items())
-    return ", ".join(told) or "as it starts"

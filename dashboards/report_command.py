@@ -13,15 +13,17 @@ import re
 import signal
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from tqdm import tqdm
 
+from dashboards.lodo_answers import Subject
 from dashboards.predictions import judge
 from dashboards.provenance import hash_of_arrays
 from dashboards.report_content import PAGES as REPORTED
@@ -31,6 +33,7 @@ from dashboards.shelf import Shelf
 from leakviz import report as core
 from leakviz.embeddings import inspect_embeddings
 from leakviz.errors import InputError
+from leakviz.lodo.table import inspect_sources
 from leakviz.predictions import inspect_predictions
 
 STOPPED = 130
@@ -44,31 +47,48 @@ READERS = {
         *("fit", "id_test", "ood_test", "fit_labels", "id_test_labels", "ood_class"),
         *("role_column", "label_column", "shrinkage", "k", "overlap"),
     ),
+    "sources": (
+        *("label", "source", "positive", "features", "groups", "missing", "model"),
+        *("delimiter", "encoding", "sheet"),
+    ),
 }
+OF_SOURCES = ("label", "source", "features", "groups", "model")
+"""Options that only a table with sources has: they say that a file is one."""
+
 DEFAULTS = {
     "predictions": ("purity:first=own&beside=none&third=none", "calibration:vector=own"),
     "embeddings": ("embeddings:audit=own", "whitening:features=own"),
+    "sources": ("lodo:case=own",),
 }
 
 
 @dataclass(frozen=True)
 class Own:
-    """A file of the user's own, read: how the pages call it, and what the report says of it."""
+    """A file of the user's own, read: how the pages call it, what the report says of it, and what was computed from it.
+
+    `audited` is of features, `held_out` of a table with sources.
+    """
 
     name: str
     facts: dict[str, Any]
     audited: Any = field(default=None, repr=False)
+    held_out: Subject | None = field(default=None, repr=False)
 
 
-def kind_of(path: Path) -> str:
-    """Return what kind of file it is, by its ending.
+def kind_of(path: Path, options: Iterable[str] = (), sections: Iterable[str] = ()) -> str:
+    """Return what kind of file it is: by its ending, by an option of its reader, and by the page that shows it.
 
     Examples
     --------
-    >>> kind_of(Path("a.NPZ")), kind_of(Path("a.parquet"))
-    ('embeddings', 'predictions')
+    >>> kind_of(Path("a.NPZ")), kind_of(Path("a.parquet")), kind_of(Path("a.csv"), ["source"])
+    ('embeddings', 'predictions', 'sources')
+    >>> kind_of(Path("a.csv"), sections=["lodo:case=own"])
+    'sources'
     """
-    return "embeddings" if path.suffix.lower() in (".npz", ".npy", ".nc", ".h5", ".hdf5") else "predictions"
+    if path.suffix.lower() in (".npz", ".npy", ".nc", ".h5", ".hdf5"):
+        return "embeddings"
+    shown = any(re.match(r"lodo:(.*&)?case=own(&|$)", text) for text in sections)
+    return "sources" if shown or set(OF_SOURCES) & set(options) else "predictions"
 
 
 def read_own(
@@ -88,8 +108,8 @@ def read_own(
     shelf : Shelf
     options : mapping
         How to read it, by the names of `READERS`; what belongs to the other kind is left alone.
-    kind : {"predictions", "embeddings"}, optional
-        By default as its ending says.
+    kind : {"predictions", "embeddings", "sources"}, optional
+        By default as `kind_of` says.
     name : str
         What to call it, by default its name without the folder.
     progress : callable, optional
@@ -102,13 +122,15 @@ def read_own(
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}. Check the path and the working directory.")
     content = path.read_bytes()
-    kind, name = kind or kind_of(path), name or path.name
+    kind, name = kind or kind_of(path, options), name or path.name
     wanted = {key: value for key, value in options.items() if key in READERS[kind] and value}
     facts: dict[str, Any] = {"name": name, "kind": kind, "sha256": hashlib.sha256(content).hexdigest()}
     if kind == "embeddings":
         return _read_features(content, shelf, wanted, facts, progress)
+    if kind == "sources":
+        return _read_table(content, wanted, facts, progress)
     found = inspect_predictions(content, name=name, progress=progress, **wanted)  # type: ignore[arg-type]
-    vector, _, _ = judge(found, {v.name: v.title for v in shelf.own})
+    vector, _, _ = judge(found, {v.name: v.title for v in shelf.own}, sha256=facts["sha256"])
     shelf.add(vector)
     known = hash_of_arrays(vector.p, vector.y, vector.folds)
     return Own(vector.name, {**facts, "content_hash": known, "options": dict(vector.options)})
@@ -140,6 +162,27 @@ def _read_features(
     return Own(result.audit.name, {**facts, "content_hash": known, "options": dict(wanted)}, result)
 
 
+def _read_table(
+    content: bytes,
+    wanted: Mapping[str, str],
+    facts: dict[str, Any],
+    progress: Callable[[int, int], object] | None,
+) -> Own:
+    """Leave out each source of a table; no shelf holds it, and the page is given what came of it."""
+    from dashboards.lodo_own import MODELS, subject_of
+
+    model = wanted.get("model", MODELS[0])
+    if model not in MODELS:
+        raise InputError(f"--model must be one of {', '.join(MODELS)}, got {model!r}.")
+    reader: dict[str, Any] = {name: value for name, value in wanted.items() if name != "model"}
+    if "features" in reader:
+        reader["features"] = reader["features"].split(",")
+    found = inspect_sources(io.BytesIO(content), name=facts["name"], **reader)
+    subject = subject_of(found, model, _Job(progress), facts["name"], -1)  # type: ignore[arg-type]  # it tells its progress alike
+    known = subject.result.attrs["source_hash"]
+    return Own(subject.case, {**facts, "content_hash": known, "options": dict(wanted)}, held_out=subject)
+
+
 def _check_audit(options: Mapping[str, str]) -> None:
     with suppress(ValueError):
         if options["shrinkage"] != "ledoit-wolf":
@@ -165,8 +208,16 @@ class _Job:
             self._progress(done, total)
 
 
-def check_own(own: Own, recorded: Mapping[str, Any]) -> str:
+def check_own(own: Own, recorded: Mapping[str, Any], given: str) -> str:
     """Refuse a file that has other numbers than the one that a report was made from.
+
+    Parameters
+    ----------
+    own : Own
+    recorded : dict
+        What the report says of its file.
+    given : str
+        What the file that was given is called.
 
     Returns
     -------
@@ -179,13 +230,43 @@ def check_own(own: Own, recorded: Mapping[str, Any]) -> str:
         If the numbers are others.
     """
     if own.facts["content_hash"] != recorded["content_hash"]:
+        same = own.facts["sha256"] == recorded["sha256"]
         raise InputError(
-            f"{own.facts['name']} is not the file of the report, or it is read in another way: the SHA-256 of its numbers is "
-            f"{own.facts['content_hash']}, and the report's is {recorded['content_hash']}."
+            (
+                f"{given} has the bytes of the report's file, and is read in another way"
+                if same
+                else f"{given} is another file than the report's, which was {recorded['name']}"
+            )
+            + f": the SHA-256 of its numbers is {own.facts['content_hash']}, and the report's is {recorded['content_hash']}."
         )
     if recorded["sha256"] and own.facts["sha256"] != recorded["sha256"]:
-        return f"{own.facts['name']} has the same numbers as the file of the report, and other bytes."
+        return f"{given} has the same numbers as the file of the report, and other bytes."
     return ""
+
+
+def _read_recorded(path: Path, shelf: Shelf, options: Mapping[str, str], file: Mapping[str, Any]) -> Own:
+    """Read a file as a report's file was read, under the name that it has there.
+
+    Raises
+    ------
+    InputError
+        If it cannot be; where it has other bytes than the report's file, that is said first.
+    """
+    try:
+        return read_own(path, shelf, options, kind=file["kind"], name=file["name"])
+    except InputError as error:
+        if hashlib.sha256(path.read_bytes()).hexdigest() == file["sha256"]:
+            raise
+        told = str(error)
+        if path.name != file["name"]:
+            try:
+                read_own(path, Shelf(), options, kind=file["kind"])
+            except InputError as named:  # the same, of the file that was given
+                told = str(named)
+        raise InputError(
+            f"{path.name} is another file than the report's, which was {file['name']}, and it cannot be read as that was "
+            f"read: {told}"
+        ) from error
 
 
 def _read_again(
@@ -194,12 +275,13 @@ def _read_again(
     """Read the files that a report was made from, and check them."""
     recorded = list(document["files"])
     if len(paths) != len(recorded):
+        given = f"; you gave {len(paths)} instead of {len(recorded)}." if paths else "."
         names = ", ".join(
             f"{file['name']} (SHA-256 of its numbers {file['content_hash']})" for file in recorded
         )
         raise InputError(
-            f"this report was made from {names}; the rows are not in it. Give {'the file' if len(recorded) == 1 else 'each file'} "
-            f"with --file PATH; --file was given {len(paths)} times."
+            f"this report was made from {names}; its rows are not in the report. Give {'the file' if len(recorded) == 1 else 'each file'} "
+            f"with --file PATH{given}"
             if recorded
             else "--file was given, and this report was made from no file of the user's own."
         )
@@ -213,14 +295,12 @@ def _read_again(
             raise InputError(
                 f"the report's file {file['name']} has the option {sorted(strange)[0]!r}, which no reader knows."
             )
-        own = read_own(
-            Path(path), shelf, {**file["options"], **options}, kind=file["kind"], name=file["name"]
-        )
-        other = check_own(own, file)
+        own = _read_recorded(Path(path), shelf, {**file["options"], **options}, file)
+        other = check_own(own, file, Path(path).name)
         told += [other] if other else []
         # As the report says it: of a file that came by the app, the bytes were not known.
         facts = {**own.facts, "options": file["options"]} | ({} if file["sha256"] else {"sha256": ""})
-        owns.append(Own(own.name, facts, own.audited))
+        owns.append(replace(own, facts=facts))
     return owns, told
 
 
@@ -271,7 +351,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return STOPPED
     except InputError as error:
         print(f"leakviz: {error}", file=sys.stderr)
-        answers = "|".join((*READERS["predictions"], *READERS["embeddings"]))
+        answers = "|".join(name for names in READERS.values() for name in names)
         if re.search(rf"\b({answers})='", str(error)):
             print(
                 "On the command line an answer such as name='value' is --name value, with - for _.",
@@ -319,10 +399,20 @@ def _from_command(asked: Mapping[str, Any]) -> tuple[Report, dict[str, Path]]:
             meta = {name: before[name] for name in meta}
             wanted = [(s["page"], s["state"], s["note"]) for s in before["sections"]]
         else:
-            owns = [read_own(Path(file), shelf, options, progress=progress) for file in asked["files"]]
+            owns = [
+                read_own(
+                    path, shelf, options, kind=kind_of(path, options, asked["sections"]), progress=progress
+                )
+                for path in map(Path, asked["files"])
+            ]
             wanted = _wanted(asked, owns)
     core.day(meta["date"] or "2000-01-01")  # refuse it before anything is drawn
-    sections = [Asked(page, state, note) for page, state, note in wanted]
+    held_out = {own.name: own.held_out for own in owns if own.held_out is not None}
+    like = SimpleNamespace(state=SimpleNamespace(own=held_out, fresh={}))  # a page that has computed them
+    sections = [
+        Asked(page, state, note, like if page == "lodo" and held_out else None)
+        for page, state, note in wanted
+    ]
     known = makers({own.name: own.audited for own in owns if own.audited is not None})
     with _bar("pages", len(sections)) as bar:
         report = make_report(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+import numpy as np
 import param
 
 from dashboards import batteries, export
+from dashboards.audit_answers import own as own_settings
 from dashboards.calibration import own_key
 from dashboards.embeddings_result import GATES, TAUS, ResultView, result_answers
 from dashboards.provenance import hash_of_arrays, sources
@@ -187,7 +190,7 @@ def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
     facts = {
         "page": name,
         "title": title,
-        "state": page.state.query(),
+        "state": whole_state(name, page.state),
         "note": note,
         "subject": str(page.subject),
         "verdict": verdict,
@@ -198,7 +201,11 @@ def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
         "limits": core.together(kind.limits(page)),
         "methods": kind.methods(page),
         "figures": [
-            {"name": f.name, "title": f.title, "caption": export.sentences(f.caption, _says(page, f.name))}
+            {
+                "name": f.name,
+                "title": f.title,
+                "caption": export.sentences(f.caption, _says(name, page, f.name)),
+            }
             for f in figures
         ],
     }
@@ -206,20 +213,61 @@ def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
     return Section(facts, figures, page, told)
 
 
-def _says(page: Any, figure: str) -> str:
+# What a figure's caption always says, where a state in words leaves it to the defaults.
+_ALWAYS = {
+    "whitening": ("features", "ood", "fit", "rows", "covariance", "alpha"),
+    "lodo": ("case", "model", "metric", "baseline", "scope"),
+}
+
+
+def _says(name: str, page: Any, figure: str) -> str:
     """Return a figure's source, where it is not the section's, and the state."""
     source = getattr(page, "figure_sources", {}).get(figure, "")
     state = export.state_says(page.state)
+    if name in _ALWAYS:
+        rows = dict(zip(_stated(name, page.state), _parameters(name, page), strict=True))
+        told = {
+            p: page.subject
+            if str(getattr(page.state, p)).startswith(OWN)
+            else re.sub(r" \([^)]*\)$", "", rows[p][1])
+            for p in _ALWAYS[name]
+        }
+        state = ", ".join(f"{rows[p][0]} {words}" for p, words in told.items())
     return export.sentences(f"Source: {source}" if source else "", f"State: {state}" if state else "")
+
+
+def _stated(name: str, state: PageState) -> list[str]:
+    """Return the parameters that a report gives: all, but those of simulated arms that are not shown."""
+    simulates = any(str(getattr(state, n)).startswith(SIMULATED) for n in state.names())
+    return [n for n in state.names() if simulates or name != "purity" or n not in ARMS]
+
+
+def whole_state(name: str, state: PageState) -> str:
+    """Return a page's state as in a link, defaults and all: another version's defaults do not change the report.
+
+    Examples
+    --------
+    >>> from dashboards.purity import PurityPage
+    >>> whole_state("purity", PurityPage("?first=nassCDS__lr__honest&beside=none").state)
+    'first=nassCDS__lr__honest&beside=none&third=none&delta=0.05&k_min=50&ceiling=off&epsilon=0.01&max_risk=0.9&alpha=0.001'
+    """
+    before, told, pairs = state.query(), state.told, []
+    for parameter in _stated(name, state):
+        value = getattr(state, parameter)
+        text = f"{value:g}" if parameter in state.stops else str(value)
+        pairs.append((parameter, ",".join(map(str, value)) if isinstance(value, (list, tuple)) else text))
+    whole = urlencode(pairs, safe=",:")
+    same = state.read(whole) == [] and state.query() == before
+    if not same:  # something stands at a default that no link can name
+        state.read(before)
+    state.told = told
+    return whole if same else before
 
 
 def _parameters(name: str, page: Any) -> list[list[str]]:
     """Return the state, label and value, whatever it is: the defaults too."""
     state, rows = page.state, []
-    simulates = any(str(getattr(state, n)).startswith(SIMULATED) for n in state.names())
-    for parameter in state.names():
-        if name == "purity" and parameter in ARMS and not simulates:
-            continue  # of the simulated arms, which are not shown
+    for parameter in _stated(name, state):
         declared, value = state.param[parameter], getattr(state, parameter)
         label = declared.label if getattr(declared, "_label", None) else parameter.replace("_", " ")
         text = f"{value:g}" if isinstance(value, float) else str(value)
@@ -497,6 +545,17 @@ def _whitening_limits(page: Any) -> list[core.Limit]:
     ]
 
 
+def _limit_of_sources_computed() -> core.Limit:
+    battery = own_settings()
+    n, backbones = battery.sizes["setting"], len(set(battery["backbone"].values.tolist()))
+    return core.Limit(
+        "dependent settings",
+        n > backbones,
+        f"The {n} settings that were computed here are other sources on {backbones} backbones, not {n} independent draws: a "
+        "count holds within this design, not for benchmarks at large.",
+    )
+
+
 def _vectors(page: Any) -> list[Vector]:
     return list(dict.fromkeys(v for v in page._vectors if v is not None))
 
@@ -541,8 +600,9 @@ def _lodo_figures(page: Any) -> list[Figure]:
     }
     from dashboards.figures.lodo import FIGURES
 
+    rows_high = float(np.clip(50 + 6 * page.answer().sizes["source"], 70, 110))
     return [
-        Figure(name, FIGURES[name], (150, 110), caption)
+        Figure(name, FIGURES[name], (150, rows_high if name in ("gap", "composition") else 110), caption)
         for name, caption in captions.items()
         if page._picture(name) is not None
     ]
@@ -631,7 +691,7 @@ _KINDS: dict[str, Kind] = {
         ],
         lambda page: _data(page, [_battery_file(batteries.PUBLISHED), _battery_file(batteries.COMPUTED)]),
         lambda page: [
-            *core.limits_of_battery(batteries.computed().dataset, published=False)[:1],
+            _limit_of_sources_computed(),
             core.Limit(
                 "published figures not recomputed",
                 True,
@@ -659,13 +719,19 @@ _KINDS: dict[str, Kind] = {
     ),
     "calibration": Kind(
         lambda page: page._heading(),
-        lambda page: [("In numbers, with 95 % intervals, and the value if calibrated", page._numbers())],
+        lambda page: [
+            (
+                "In numbers, with 95 % intervals, and the value if calibrated. Isotonic fits push miscalibration and "
+                "discrimination up, so that their bootstrap intervals can miss them",
+                page._numbers(),
+            )
+        ],
         lambda page: [
             Figure(
                 "reliability", "Reliability: observed share of events at each risk", (150, 110),
                 "Points: bins with Wilson 95 % intervals. Line: isotonic (CORP), with its band under calibration. Bars: how many records",
             ),
-            Figure("dispersion", "Dispersion |z|: this vector beside simulated arms", (150, 80), "Two weights, two marks. What lies beyond the line is out of line with calibrated risks"),
+            Figure("dispersion", "Dispersion |z|: this vector beside simulated arms", (150, 80), "Two weights, two marks, at |z|; beyond the line at 1.96 risks are out of line with calibration. Beside a mark: z with its sign, and after the dot how many effective records carry it; “refused”: fewer than 30, so that it is not tested"),
             Figure("benefit", "Net benefit of acting at a threshold", (150, 90), "Beside it: to treat all, and to treat none"),
         ],
         lambda page: _data(page, _vector_files([page.vector.name])),

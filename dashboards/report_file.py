@@ -543,5 +543,19 @@ def _end_blocks(document: Mapping[str, Any]) -> list[Block]:
         Block("text", ", ".join(f"{name} {number}" for name, number in document["versions"].items())),
         Block("subheading", "Methods that were used, as BibTeX"),
     ]
-    blocks += [Block("code", f"% {words}\n{bibtex}") for words, bibtex in _methods(document)]
+    blocks += [Block("code", f"% {words}\n{_compact(bibtex)}") for words, bibtex in _methods(document)]
     return blocks
+
+
+def _compact(bibtex: str) -> str:
+    """Put the short fields of a BibTeX entry on one line, so that a page holds more of them.
+
+    Examples
+    --------
+    >>> print(_compact("@article{a,\\n  title = {T},\\n  volume = {1},\\n  number = {2},\\n  year = {2026}\\n}"))
+    @article{a,
+      title = {T},
+      volume = {1}, number = {2}, year = {2026}
+    }
+    """
+    return re.sub(r"((?:volume|number|pages|eprint) = \{[^\n]*\},)\n  (?=\w+ = )", r"\1 ", bibtex)

@@ -20,6 +20,7 @@ MM = 72 / 25.4
 WIDE, HIGH = 210 * MM, 297 * MM
 MARGIN = 20 * MM
 FOOT = 12 * MM
+SMALLEST = 0.78  # of a figure's size, that it still stands on a page which has no room for all of it
 _LINE = 1.4  # of the type size
 SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"
 
@@ -152,14 +153,34 @@ def command_lines(text: str, style: Style, width: float) -> str:
     leakviz report \\
       'a b' c
     """
-    lines = [""]
-    for word in map(shlex.quote, shlex.split(text)):
-        joined = f"{lines[-1]} {word}" if lines[-1].strip() else f"{lines[-1]}{word}"
-        if lines[-1].strip() and extent(f"{joined} \\", style) > width:
-            lines.append(f"  {word}")
-        else:
-            lines[-1] = joined
-    return " \\\n".join(lines)
+    lines, ends = [""], []
+    for word in shlex.split(text):
+        for i, part in enumerate(_parts(word, style, width)):
+            joined = f"{lines[-1]} {part}" if lines[-1].strip() else part
+            if i:  # a backslash right behind the quotes: the shell puts the parts together
+                ends.append("\\")
+                lines.append(part)
+            elif lines[-1].strip() and extent(f"{joined} \\", style) > width:
+                ends.append(" \\")
+                lines.append(f"  {part}")
+            else:
+                lines[-1] = joined
+    return "\n".join(f"{line}{end}" for line, end in zip(lines, [*ends, ""], strict=True))
+
+
+def _parts(word: str, style: Style, width: float) -> list[str]:
+    """Quote a word of a command line, in parts that fit a line each."""
+    parts, rest = [], word
+    while "\n" not in rest and extent(f"  {shlex.quote(rest)} \\", style) > width:
+        keep = len(rest) - 1
+        while keep > 1 and extent(f"  {shlex.quote(rest[:keep])} \\", style) > width:
+            keep -= 1
+        keep = (
+            max(rest.rfind("&", 1, keep), rest.rfind(" ", 1, keep)) + 1 or keep
+        )  # where one would read a pause
+        parts.append(shlex.quote(rest[:keep]))
+        rest = rest[keep:]
+    return [*parts, shlex.quote(rest)]
 
 
 def _fitting(text: str, style: Style, width: float) -> int:
@@ -193,7 +214,7 @@ class Paper:
     def __init__(self, *, title: str, author: str = ""):
         self.title, self.author = title, author
         self.pages: list[list[_Mark]] = [[]]
-        self.figures: list[tuple[int, float, float, bytes]] = []
+        self.figures: list[tuple[int, float, float, float, bytes]] = []
         self.y = HIGH - MARGIN
 
     # ---- setting
@@ -260,7 +281,7 @@ class Paper:
         if block is None:
             return 0.0
         if block.kind == "figure":
-            return _size_of(block.pdf)[1] + 30
+            return SMALLEST * _size_of(block.pdf)[1] + 30
         if block.kind == "code":
             return STYLES["code"].size * _LINE * (block.text.count("\n") + 2)
         return 46.0
@@ -325,9 +346,13 @@ class Paper:
         _, high = _size_of(block.pdf)
         style = STYLES["caption"]
         caption = lines_of(block.text, style, WIDE - 2 * MARGIN)
-        self._room(high + 8 + len(caption) * style.size * _LINE)
+        below = 8 + style.above + len(caption) * style.size * _LINE
+        room = self.y - MARGIN - below - 0.5
+        scale = room / high if SMALLEST * high <= room < high else 1.0
+        high *= scale
+        self._room(high + below)
         self.y -= 6 + high
-        self.figures.append((len(self.pages) - 1, MARGIN, self.y, block.pdf))
+        self.figures.append((len(self.pages) - 1, MARGIN, self.y, scale, block.pdf))
         self._text(block.text, style)
 
     # ---- writing
@@ -411,7 +436,7 @@ class Paper:
             return writer._add_object(stream)
 
         figures: dict[int, list[Any]] = {}
-        for number, (at, x, y, pdf) in enumerate(self.figures, start=1):
+        for number, (at, x, y, scale, pdf) in enumerate(self.figures, start=1):
             figure = PdfReader(io.BytesIO(pdf)).pages[0]
             contents = figure.get_contents()
             form = added(
@@ -425,7 +450,7 @@ class Paper:
             resources: Any = page["/Resources"].get_object()
             known = resources.setdefault(NameObject("/XObject"), DictionaryObject()).get_object()
             known[NameObject(f"/leakviz{number}")] = form
-            place = f"q 1 0 0 1 {x:.3f} {y:.3f} cm /leakviz{number} Do Q\n".encode()
+            place = f"q {scale:.4f} 0 0 {scale:.4f} {x:.3f} {y:.3f} cm /leakviz{number} Do Q\n".encode()
             figures.setdefault(at, []).append(added(place))
         for at, drawn in figures.items():  # after the texts, in the state in which the page began
             page = writer.pages[at]

@@ -3,7 +3,7 @@
 const LONG = 420 // ms, from one end of a dimension to the other: as mechanism.js does
 
 export function render({view, model}) {
-  const {player, blobs, scenes} = JSON.parse(view.model.data.recording)
+  const {player, blobs, scenes, start} = JSON.parse(view.model.data.recording)
   const doc = view.model.document, data = doc.get_model_by_id(player)
   const buffers = blobs.map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer)
   const plain = (map) => Object.fromEntries(map instanceof Map ? map : Object.entries(map))
@@ -11,7 +11,7 @@ export function render({view, model}) {
   let step = data.step, turn = 0
 
   const key = () => `${data.step} ${Number(!/^\d+$/.test(data.step) || data.step in plain(data.guesses))} ${data.stage}`
-  let shown = key()
+  let shown = start // the player may be elsewhere already: at what the address says, or with the answers of the visit
   const held = new Map() // model and attribute -> the number of the table that it holds
   const hold = (id, attributes) => Object.entries(attributes).filter(([name, value]) => {
     const blob = value?.blob
@@ -62,4 +62,5 @@ export function render({view, model}) {
     }
   }
   for (const name of ["step", "guesses", "stage"]) data.properties[name].change.connect(show)
+  show()
 }

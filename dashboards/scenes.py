@@ -70,8 +70,8 @@ def record(document: Document, player: Player, lessons: Sequence[Lesson]) -> str
     Returns
     -------
     str
-        JSON: ``player``, the id of its model; ``blobs``, tables in base64; ``scenes``, per scene the id of
-        each model to its attributes.
+        JSON: ``player``, the id of its model; ``start``, the scene that stands; ``blobs``, tables in base64;
+        ``scenes``, per scene the id of each model to its attributes.
     """
     start = player.step
     (told,) = {model.data.id for model, _ in player._models.values() if model.document is document}
@@ -95,7 +95,10 @@ def record(document: Document, player: Player, lessons: Sequence[Lesson]) -> str
             here.setdefault(key[0], {})[key[1]] = written(values[key])
         scenes[f"{step} {int(known)} {stage}"] = here
     tables = [base64.b64encode(blob).decode() for blob in blobs]
-    return json.dumps({"player": told, "blobs": tables, "scenes": scenes}, allow_nan=False)
+    stands = f"{start} {int(start in (END, WORLD))} 0"
+    return json.dumps(
+        {"player": told, "start": stands, "blobs": tables, "scenes": scenes}, allow_nan=False
+    )
 
 
 def _watched(model: Any) -> list[str]:

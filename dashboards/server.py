@@ -16,6 +16,7 @@ from bokeh.server.views.ws import WebSocketClosedError
 from panel.io.application import build_single_handler_application
 from panel.io.resources import LOCAL_DIST
 from threadpoolctl import threadpool_limits
+from tornado.web import RequestHandler
 
 from dashboards.ahead import AHEAD
 from dashboards.markup import clean
@@ -81,9 +82,19 @@ def warm() -> None:
         make("", Shelf()).__panel__().get_root()
 
 
+class Home(RequestHandler):
+    """Sends a browser that asks for ``/`` to the app, and what its link says along; Bokeh's own drops that."""
+
+    def get(self) -> None:
+        """Answer with the address of the app."""
+        asked = self.request.query
+        self.redirect(f"/app?{asked}" if asked else "/app")
+
+
 def options(port: int, address: str) -> dict[str, Any]:
-    """Return what the server lets in: pages of its own host, messages of a limited size."""
+    """Return what the server lets in: pages of its own host, messages of a limited size; and where ``/`` leads."""
     return {
+        "extra_patterns": [(r"/?", Home)],
         "websocket_origin": [f"{host}:{port}" for host in dict.fromkeys([address, "localhost", "127.0.0.1"])],
         "websocket_max_message_size": MESSAGE_BYTES,
     }

@@ -6,6 +6,7 @@ lives in the session that brought it, in its `Shelf`, and goes with it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -89,6 +90,8 @@ class Vector:
         Name of its honest twin on the same rows, or "".
     options : tuple of (str, str)
         How a user's file was read, as arguments of `leakviz.read_predictions`; empty for the others.
+    sha256 : str
+        Of a user's file, its bytes; empty for the others.
     """
 
     name: str
@@ -100,6 +103,7 @@ class Vector:
     folds: np.ndarray | None = field(default=None, repr=False)
     honest: str = ""
     options: tuple[tuple[str, str], ...] = ()
+    sha256: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +218,11 @@ class VectorState(PageState):
         return self.shelf.title(value) if known else super().title(name, value)
 
 
+def new_names(events: Iterable[Any]) -> set[str]:
+    """Return the names of what has come onto a shelf."""
+    return {one.name for event in events for one in event.new if one not in event.old}
+
+
 class Shelf(param.Parameterized):
     """What one session can choose from.
 
@@ -254,9 +263,10 @@ class Shelf(param.Parameterized):
         """
         self._links[state] = (page, title)
 
-    def _came(self, *_: Any) -> None:
+    def _came(self, *events: Any) -> None:
+        new = new_names(events)
         for state in list(self._links):
-            state.arrive()
+            state.arrive(new)
 
     def awaited(self, brought: str) -> list[tuple[str, str, tuple[str, ...]]]:
         """Return which links wait for a file: name and title of their page, and the names of the files.
@@ -275,9 +285,9 @@ class Shelf(param.Parameterized):
         [('purity', 'Purity', ('own:0123456789ab',))]
         """
         return [
-            (*page, state.missing)
+            (*page, state.missing_of(brought))
             for state, page in self._links.items()
-            if state.missing and state.brought == brought
+            if state.missing_of(brought)
         ]
 
     def pages_of(self, name: str) -> list[tuple[str, str]]:

@@ -39,9 +39,11 @@ header > button + button { margin-left: -14px }
 # What stands around the pages, in the app and in a saved page.
 FRAME_CSS = theme.css(
     """
-main { display: block; max-width: 1248px; margin: 0 auto; padding: 22px 32px 40px; box-sizing: border-box }
+main { --lv-rise: -10px; display: block; max-width: 1248px; margin: 0 auto; padding: 22px 32px 40px; box-sizing: border-box }
 @media (max-width: $narrow) { main { padding: 16px } }
-:root[data-present] { --lv-large: 1.3; --lv-side: 440px }
+:root[data-present] { --lv-large: 1.2; --lv-files: none; --lv-spent: none; --lv-plane: calc((100vh - 405px) * 4 / 3); --lv-columns: minmax(440px, 1fr) minmax(0, var(--lv-plane)) minmax(276px, 320px) }
+@media (min-height: 860px) { :root[data-present] { --lv-large: 1.3; --lv-spent: block } }
+@media (min-height: 1000px) and (min-width: 1700px) { :root[data-present] { --lv-large: 1.5 } }
 :root[data-present] #shell { display: none }
 :root[data-present] main { max-width: none }
 """

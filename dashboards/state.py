@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -18,6 +18,7 @@ TAKERS = {
     "predictions": "under “Your predictions”",
     "embeddings": "under “Your embeddings”",
     "lodo": "below, under “Your own table”",
+    "here": "below",
 }
 
 
@@ -91,7 +92,7 @@ class PageState(param.Parameterized):
 
     def address(self) -> str:
         """Return what the address says: the state, or the link that waits, until the page is moved on."""
-        return self.link if self._waits() else self.query()
+        return self.link if self.waiting else self.query()
 
     def read(self, query: str) -> list[str]:
         """Take what a query string asks for, as far as it can be had.
@@ -170,11 +171,25 @@ class PageState(param.Parameterized):
         self._instead[name] = self.title(name, self.param[name].default)
         return True
 
-    def arrive(self) -> None:
-        """Read the link that waits once more, where a file that it waits for can be chosen by now."""
+    def missing_of(self, brought: str) -> tuple[str, ...]:
+        """Return the files that the link waits for, if this is where they are brought: a key of `TAKERS`."""
+        return self.missing if brought == self.brought else ()
+
+    def arrive(self, new: Collection[str] = ()) -> None:
+        """Read the link that waits once more, where a file that it waits for can be chosen by now.
+
+        Parameters
+        ----------
+        new : collection of str
+            The names of files that have just come. If the page shows one of them, and the link waits for another,
+            that is told.
+        """
         here = {value for name in self.chooses for value in self.param[name].objects}
         come = tuple(name for name in self.missing if name in here)
         if not come:
+            other = [value for name in self.chooses if (value := getattr(self, name)) in new]
+            if self.missing and other:
+                self.told = [other_file(other[0], self.missing) + self._as_the_link()]
             return
         came = (*self.came, *come)
         told = self.read(self.link)
@@ -193,8 +208,20 @@ class PageState(param.Parameterized):
             f"checked against the hash, and shown as in the link. Until then: {instead}."
         )
 
-    def _waits(self) -> bool:
+    @property
+    def waiting(self) -> bool:
+        """Whether the page stands as a link left it that waits for a file."""
         return bool(self.missing) and self.query() == self._as_read
+
+    def _as_the_link(self) -> str:
+        """Say what a file is shown at that is not the link's."""
+        names = [name for name in self.names() if name in asked_of(self.link) and name not in self.chooses]
+        at = [f"{self.param[name].label or name} {self._written(name)}" for name in names]
+        return f" It is shown at what the link asks for: {', '.join(at)}." if at else ""
+
+    def _written(self, name: str) -> str:
+        value = getattr(self, name)
+        return f"{value:g}" if isinstance(value, float) else str(value)
 
     def _moved(self, *events: Any) -> None:
         if not self._reading and self.told and self.query() != self._as_read:
@@ -212,6 +239,24 @@ class PageState(param.Parameterized):
             more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
             told.append(f"The link names {named}{more}, which this page does not have; it is left out.")
         return told
+
+
+class OwnFileState(PageState):
+    """The state of a page on which files are brought: a link to it carries the hash of what is shown."""
+
+    file: Any = param.Selector(default="", objects=[""], label="file")
+
+    chooses = ("file",)
+    brought = "here"
+
+    def title(self, name: str, value: Any) -> str:
+        """Return what a value is called on the screen."""
+        return str(value) or "no file"
+
+    def show(self, names: Sequence[str], shown: str) -> None:
+        """Take what a session has, and which of it is shown, "" for none."""
+        self.param["file"].objects = list(dict.fromkeys(["", *names, shown]))
+        self.file = shown
 
 
 def asked_of(query: str) -> dict[str, str]:

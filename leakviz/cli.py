@@ -55,6 +55,13 @@ AUDIT_STATUS = {"not shown": 0, "fires": 1, "undetermined": 2}
 PAGES = ("fingerprint", "whitening", "audit", "purity", "calibration", "lodo", "learn")
 """What ``export`` can write as a file."""
 
+NOT_EXPORTED = {
+    "embeddings": "it reads features and audits them",
+    "predictions": "it reads predictions and tests them",
+    "report": "it puts other pages together",
+}
+"""The app's other pages: what each does that needs the app."""
+
 UNUSABLE = 3
 BROKEN = 4
 _ANSWERS = (
@@ -123,6 +130,11 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
 ) -> int:
     """Say whether predictions can be real.
+
+    p must be made for rows that the model was not fitted on: held-out or out-of-fold predictions (scikit-learn:
+    cross_val_predict with method="predict_proba"), unrounded. Those of the training rows look leaky. Scores that are
+    no risks, such as an SVM's margins, are to be calibrated first, out of fold too; read with --scale logit, their
+    ranks hold (C-statistic, pure head, M*), and their dispersion does not.
 
     \b
     Examples:
@@ -274,7 +286,7 @@ def serve(
       leakviz serve
       leakviz serve --file preds.csv --port 0
 
-    Exit status: 0 ended, 3 unusable, 4 an error.
+    Exit status: 0 ended, by Ctrl-C as well, 3 unusable, 4 an error, 130 stopped before the server is started.
     """
     command = serve_command(file, port)
     try:
@@ -297,6 +309,9 @@ def export(
       leakviz export fingerprint --out page.html
       leakviz export purity --state "first=flchain__lr__honest&delta=0.1" --out purity.html
 
+    A state that there is not is moved to the nearest one, which stderr says, and the page is written; data of your own,
+    such as first=own, only the app has, and nothing is written.
+
     Exit status: 0 done, 3 unusable, 4 an error, 130 stopped.
     """
     return _child(export_command(page, out, state, as_json=as_json))
@@ -308,7 +323,7 @@ def report(
         list[str] | None,
         typer.Argument(
             help="Pages with their states, such as purity:first=flchain__lr__honest, or links that were copied; and files of "
-            "your own: predictions, or features (.npz, .npy, .nc). A state calls your file own."
+            "your own: predictions, features (.npz, .npy, .nc), or a table with sources (--label, --source). A state calls your file own."
         ),
     ] = None,
     out: Annotated[str | None, typer.Option(help="Write HTML.")] = None,
@@ -336,6 +351,17 @@ def report(
     delimiter: Annotated[str | None, typer.Option(help="Of a text file: one character.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of a text file, such as cp1252.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Of an Excel file.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of the label of a table with sources, as in leakviz lodo.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Column that says where a row is from.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Feature columns of such a table, with commas between.")
+    ] = None,
+    groups: Annotated[str | None, typer.Option(help="Column that says which rows belong together.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Classifier for such a table, by default logistic.")
+    ] = None,
     fit: Annotated[str | None, typer.Option(help="Array with the features of the fit rows.")] = None,
     id_test: Annotated[str | None, typer.Option(help="Array with those of the ID test rows.")] = None,
     ood_test: Annotated[str | None, typer.Option(help="Array with those of the OOD rows.")] = None,
@@ -360,6 +386,8 @@ def report(
 
     leakviz report preds.csv --y died --positive yes --out report.html --pdf report.pdf
 
+    leakviz report table.csv --label died --source hospital --pdf sources.pdf
+
     leakviz report purity:first=flchain__lr__honest fingerprint:tau=0.6 --out report.html --json report.json
 
     leakviz report --from report.json --pdf report.pdf
@@ -374,6 +402,11 @@ def report(
         "delimiter": delimiter,
         "encoding": encoding,
         "sheet": sheet,
+        "label": label,
+        "source": source,
+        "features": features,
+        "groups": groups,
+        "model": model,
         "fit": fit,
         "id_test": id_test,
         "ood_test": ood_test,
@@ -501,6 +534,11 @@ def export_command(page: str, out: str, state: str = "", *, as_json: bool = Fals
     >>> export_command("purity", "page.html", "delta=0.1")[1:4]
     ['-m', 'dashboards.page_file', 'purity']
     """
+    if page in NOT_EXPORTED:
+        raise InputError(
+            f"{page} has nothing to drag without the app: {NOT_EXPORTED[page]}. Files of your own go into a report: leakviz "
+            "report FILE --out report.html."
+        )
     if page not in (*PAGES, "lesson"):
         raise InputError(f"there is no page {page!r} to export; there are {', '.join(PAGES)} and lesson.")
     target = _target(out, "--out", (".html", ".htm"))
@@ -646,14 +684,25 @@ def _reference(file: str, predictions: Predictions, options: dict[str, Any]) -> 
 
 
 def _as_words(predictions: Predictions, result: BlindTest) -> str:
+    answer, numbers, caveats = result.explain_parts()
+
+    def listed(sentences: Sequence[str], mark: str = "- ") -> list[str]:
+        return [
+            textwrap.fill(sentence, 100, initial_indent=f"  {mark}", subsequent_indent=" " * (2 + len(mark)))
+            for sentence in sentences
+        ]
+
     return "\n".join(
         [
             f"{predictions.name}: {result.verdict}",
             "",
-            textwrap.fill(result.explain(), 100),
+            textwrap.fill(answer, 100),
+            "",
+            *listed(numbers, ""),
+            *(["", "What this rests on, and does not say:", *listed(caveats)] if caveats else []),
             "",
             f"How the file was read ({predictions.n:,} rows):",
-            *(f"- {sentence}" for sentence in predictions.decided),
+            *listed(predictions.decided),
         ]
     )
 

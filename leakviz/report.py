@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date as calendar
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import xarray as xr
@@ -78,8 +79,8 @@ SCHEMA: dict[str, Any] = {
             **_list(
                 _object(
                     name=_text(1_000, description="Of the user's file; its rows are not in the report."),
-                    kind={"enum": ["predictions", "embeddings"]},
-                    sha256={**_HASH, "description": "Of the file's bytes; empty where it came by the app."},
+                    kind={"enum": ["predictions", "embeddings", "sources"]},
+                    sha256={**_HASH, "description": "Of the file's bytes; empty where they are not known."},
                     content_hash={**_HASH, "description": "Of the numbers that were read from it."},
                     options={
                         "type": "object",
@@ -270,11 +271,16 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
                 told.append(f"Section {number}: the data differ, {one['title']}: their hash is another one.")
         if len(old["data"]) != len(new["data"]):
             told.append(f"Section {number}: the page shows other data.")
-        if old["state"] != new["state"]:
+        # What an older report left to the defaults, a newer one writes out.
+        if not _asked(old["state"]).items() <= _asked(new["state"]).items():
             told.append(f"Section {number}: the state {old['state']} can be had only as {new['state']}.")
         if any(old[key] != new[key] for key in ("verdict", "says", "tables")):
             told.append(f"Section {number}: the numbers or the words differ from those of the report.")
     return told
+
+
+def _asked(state: str) -> dict[str, str]:
+    return dict(parse_qsl(state, keep_blank_values=True))
 
 
 # ---- how it is made again
@@ -356,7 +362,8 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
     Returns
     -------
     list of Limit
-        All that were looked at, in the same order for any predictions.
+        All that were looked at; a near-deterministic outcome only where the events are enough to show it. A smooth leak below the ceiling, which no test can look for, is among them wherever
+        the verdict is not "leaky".
 
     Notes
     -----
@@ -368,7 +375,7 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
     >>> from leakviz import blind_test
     >>> test = blind_test(np.linspace(0.99, 0.01, 200), np.arange(200) < 90)
     >>> [limit.name for limit in limits_of_predictions(test) if limit.applies]
-    ['near-deterministic outcome', 'few events']
+    ['near-deterministic outcome', 'perfect ranking', 'few events']
     """
     of = f"{whose}: " if whose else ""
     fewest = min(test.events, test.n - test.events)
@@ -381,6 +388,8 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
             "whatever is in the predictions, this test cannot fire."
         )
     z = test.dispersion if test.weight == "unit" else test.dispersion_uniform
+    cannot = test.events < needed and test.spike < test.k_min  # there can be no pure head
+    all_of = "had the event" if test.events else "are without the event"
     checked = [
         _limit(
             "near-deterministic outcome",
@@ -388,6 +397,23 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
             f"{of}of the {test.spike:,} highest risks {test.spike_events:,} had the event. If the outcome of such "
             "records is nearly certain at prediction time (a malignant cell, a digit, death at ninety), an honest "
             "model has this head, too; the verdict rests on the assumption that it is not.",
+        ),
+        _limit(
+            "one class",
+            fewest == 0,
+            f"{of}all {test.n:,} records {all_of}: there is no ranking to be judged, and nothing that tells a leak from an "
+            "honest model; the dispersion z only holds the number of events against the sum of the risks.",
+        ),
+        _limit(
+            "perfect ranking",
+            test.c_statistic == 1,
+            f"{of}each of the {test.events:,} events ranks above every record without the event (C* 1). Honest predictions of "
+            "an uncertain outcome do not: this calls for an explanation, "
+            + (
+                "although the events are too few for a pure head."
+                if cannot
+                else "be it a leak or a certain outcome."
+            ),
         ),
         _limit("few events", fewest < FEW_EVENTS or test.events < needed, few),
         _limit(
@@ -410,14 +436,19 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
             simulated,
             f"{of}the predictions were simulated; they show how the test behaves and say nothing of any data.",
         ),
-        _limit(
-            "smooth leak below the ceiling",
-            test.verdict != "leaky",
-            f"{of}a leak that lifts the ranking smoothly, to no more than an honest model could reach, cannot be seen by any "
-            "test on predictions and outcomes"
-            + (", and no ceiling on the C-statistic was given." if test.c_max is None else "."),
-        ),
     ]
+    if cannot:
+        checked = [limit for limit in checked if limit.name != "near-deterministic outcome"]
+    if test.verdict != "leaky":  # nothing can rule it out, so it is never "checked, and not found"
+        checked.append(
+            Limit(
+                "smooth leak below the ceiling",
+                True,
+                f"{of}a leak that lifts the ranking smoothly, to no more than an honest model could reach, cannot be seen by "
+                "any test on predictions and outcomes"
+                + (", and no ceiling on the C-statistic was given." if test.c_max is None else "."),
+            )
+        )
     if whose:  # a file's name stays as it is
         return checked
     return [replace(limit, words=limit.words[:1].upper() + limit.words[1:]) for limit in checked]

@@ -19,7 +19,7 @@ from scipy.special import xlog1py, xlogy
 
 import leakviz
 from dashboards import theme
-from dashboards.figures.style import INK, by_column, frame, style
+from dashboards.figures.style import INK, by_column, frame, on_paper, style
 from leakviz.calibration import Dispersion
 
 TITLES = {
@@ -529,7 +529,12 @@ def _labels(data: pd.DataFrame, backend: str, hooks: list[Callable]) -> list[hv.
                         hv.Labels(here.assign(z=here["z"] * factor), ["z", "place"], "text"),
                         backend,
                         bokeh={},
-                        matplotlib={"color": INK, "size": 6.5, "horizontalalignment": align},
+                        matplotlib={
+                            "color": INK,
+                            "size": 6.5,
+                            "horizontalalignment": align,
+                            "hooks": [on_paper()],
+                        },
                     )
                 )
         return parts
@@ -580,13 +585,14 @@ def benefits(
     for name, label, color, dash, width in looks:
         values = now[name].values.astype(float)
         seen = bool(now["see_given"]) or name != "benefit_given"
+        if not seen and backend == "matplotlib":
+            continue  # nor in the legend
         layers.append(
             style(
                 hv.Curve((THRESHOLDS, values), "threshold", "net_benefit", label=label),
                 backend,
                 bokeh={"color": color, "line_width": width, "line_dash": dash, "visible": seen},
                 matplotlib={
-                    "visible": seen,
                     "color": color,
                     "linewidth": 0.7 * width,
                     "linestyle": {"dashed": "--"}.get(dash, "-"),

@@ -280,6 +280,7 @@ def plane(
 def _square(plot: Any, element: Any) -> None:
     """Keep the same room on opposite sides, so that the frame has the shape of its ranges (a hook)."""
     plot.state.update(min_border_left=40, min_border_bottom=40, min_border_top=6, min_border_right=6)
+    plot.state.height = 1200  # at most: the box around it has the shape, however wide it is
 
 
 def histograms(

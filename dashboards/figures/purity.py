@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from dashboards import theme
-from dashboards.figures.style import INK, frame, offset, style
+from dashboards.figures.style import INK, frame, offset, on_paper, style
 
 SLOTS = (0, 1, 2)  # vectors side by side
 POINTS = 2000  # of a curve, whatever the vector
@@ -201,6 +201,7 @@ def purity_curves(
                     "size": 8,
                     "horizontalalignment": "left",
                     "verticalalignment": "bottom",
+                    "hooks": [on_paper(5, -4 - 9 * slot)],
                 },
                 hooks=[offset(5, -6 - 12 * slot), *hooks.get(f"spike_text_{slot}", [])],
             ),
@@ -214,7 +215,7 @@ def purity_curves(
             hooks.get("k_min_text"),
         ),
         _label(
-            (float(now["line_x"].values[0]), 1.0),
+            (float(now["line_x"].values[0]), line if backend == "matplotlib" else 1.0),
             str(now["line_text"].values[0]),
             backend,
             (-4, -20),
@@ -262,7 +263,8 @@ def _label(
             "color": theme.LIGHT["alarm"],
             "size": 8,
             "horizontalalignment": align,
-            "verticalalignment": "bottom",
+            "verticalalignment": "bottom" if align == "left" else "top",
+            "hooks": [on_paper(*((4, -3) if align == "left" else (-3, 3)))],
         },
         hooks=[offset(*shift), *(hooks or [])],
     )

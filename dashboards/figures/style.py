@@ -69,6 +69,20 @@ def offset(x: float, y: float) -> Callable:
     return hook
 
 
+def on_paper(x: float = 0.0, y: float = 0.0) -> Callable:
+    """Return a hook for matplotlib: shifts texts by points, down being positive, and keeps lines from crossing them."""
+
+    def hook(plot: Any, element: Any) -> None:
+        from matplotlib.transforms import ScaledTranslation
+
+        by = ScaledTranslation(x / 72, -y / 72, plot.state.dpi_scale_trans)
+        for text in plot.handles["artist"]:
+            text.set_transform(text.get_transform() + by)
+            text.set_bbox({"facecolor": theme.LIGHT["bg"], "edgecolor": "none", "pad": 0.6, "alpha": 0.85})
+
+    return hook
+
+
 def above(plot: Any, element: Any) -> None:
     """Put what moves with the hand on Bokeh's upper canvas (a hook).
 

@@ -23,10 +23,10 @@ def test_a_report_is_put_together_by_keyboard_and_made(visit, browser, tmp_path)
     up.press("Enter")
     page.get_by_role("button", name="move section 1, Purity, down").wait_for()
     assert page.evaluate(FOCUSED) == "move section 1, Purity, down"  # the focus goes along
-    assert page.get_by_role("heading", level=1).inner_text() == "A report of 2 pages."
+    assert page.get_by_role("heading", level=1).inner_text() == "A report of 2 sections."
     page.wait_for_function("location.search.includes('sections=purity;lodo')")
     page.get_by_role("button", name="remove section 2, Sources").press("Enter")
-    page.get_by_role("heading", name="A report of 1 page.").wait_for()
+    page.get_by_role("heading", name="A report of 1 section.").wait_for()
     sound(page)
 
     with page.expect_download() as coming:

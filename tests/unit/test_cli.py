@@ -1,6 +1,7 @@
 """The command line: words, JSON, and an exit status that a script can trust."""
 
 import json
+import runpy
 import signal
 import subprocess
 import sys
@@ -57,6 +58,23 @@ def test_honest_predictions_are_not_shown_to_leak(capsys, honest):
     assert out.startswith("honest.csv: not shown\n")
     assert "How the file was read (4,000 rows):" in out
     assert "- p is column 'p', by its name." in out
+
+
+def test_words_are_the_answer_then_the_numbers_then_what_it_rests_on(capsys, leaky):
+    _, out, _ = run(capsys, "check", leaky)
+    answer, numbers, caveats, read = out.split("\n\n")[1:]
+    assert answer.startswith("Leaky, near-label: ")
+    assert [line[:7] for line in numbers.splitlines() if line[2:3].isupper()] == [
+        "  The C",
+        "  M* is",
+        "  If ad",
+        "  Dispe",
+    ]
+    first, *listed = caveats.splitlines()
+    assert not first.startswith(" ")
+    assert all(line.startswith(("  - ", "    ")) for line in listed)
+    assert read.startswith("How the file was read")
+    assert max(map(len, out.splitlines())) <= 100
 
 
 def test_leaky_predictions_end_with_1(capsys, leaky):
@@ -199,9 +217,12 @@ def test_help_tells_every_command_and_every_exit_status(capsys):
     assert "--install-completion" in out
 
 
-@pytest.mark.parametrize("command", ["check", "audit", "lodo", "export", "report"])
+@pytest.mark.parametrize(
+    "command",
+    ["check", "audit", "lodo", "export", "report", "serve", "battery build", "battery describe"],
+)
 def test_help_of_a_command_tells_its_exit_statuses(command, capsys):
-    _, out, _ = run(capsys, command, "--help")
+    _, out, _ = run(capsys, *command.split(), "--help")
     told = " ".join(out.split())
     for words in ("Exit status: 0 ", "3 unusable", "4 an error", "130 stopped"):
         assert words in told
@@ -234,3 +255,11 @@ def test_ctrl_c_at_work_is_told(capsys, honest, monkeypatch):
     monkeypatch.setattr(cli, "read_predictions", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     status, out, err = run(capsys, "check", honest)
     assert (status, out, err) == (130, "", "leakviz: stopped; nothing was written.\n")
+
+
+def test_python_m_leakviz_is_the_command(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["leakviz", "check", "no_such.csv"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("leakviz", run_name="__main__")
+    assert stopped.value.code == cli.UNUSABLE
+    assert "no_such.csv" in capsys.readouterr().err

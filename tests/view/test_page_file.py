@@ -256,6 +256,13 @@ def test_the_command_writes_a_page_at_a_state(here, tmp_path, capsys):
     assert list(tmp_path.iterdir()) == [out]
 
 
+@pytest.mark.parametrize("state", ["first=own", "delta=0.1&beside=own:0123456789ab"])
+def test_data_of_one_s_own_that_the_command_has_not_are_refused(state, tmp_path, capsys):
+    assert main(["purity", "--out", str(tmp_path / "x.html"), f"--state={state}"]) == cli.UNUSABLE
+    assert "asks for data of your own" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_lesson_is_the_lessons(monkeypatch, tmp_path, capsys):
     asked = []
 
@@ -273,6 +280,11 @@ def test_lesson_is_the_lessons(monkeypatch, tmp_path, capsys):
     ("arguments", "why"),
     [
         (["nonsense", "--out", "x.html"], "there is no page 'nonsense' to export; there are fingerprint,"),
+        (
+            ["report", "--out", "x.html"],
+            "report has nothing to drag without the app: it puts other pages together.",
+        ),
+        (["predictions", "--out", "x.html"], "leakviz report FILE"),
         (["purity", "--out", "x.pdf"], "--out must end in .html, got 'x.pdf'."),
         (["purity", "--out", "no/such/x.html"], "there is no folder"),
     ],
@@ -284,6 +296,7 @@ def test_what_cannot_be_exported_is_said(arguments, why, capsys):
 
 def test_both_lists_of_pages_are_the_same():
     assert tuple(LEFT_OUT) == cli.PAGES
+    assert set(LEFT_OUT) | set(cli.NOT_EXPORTED) == set(PAGES)
     assert set(LEFT_OUT) <= set(PAGES)
     assert set(ALIASES.values()) <= set(LEFT_OUT)
 

@@ -4,22 +4,28 @@ import base64
 import hashlib
 import json
 import re
+import shlex
+import subprocess
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pandas as pd
 import pytest
 from pypdf import PdfReader
 
+import app
 from dashboards import report_command, report_paper
+from dashboards.predictions import PredictionsPage
 from dashboards.purity import PurityPage
 from dashboards.report import ReportPage, ReportState
 from dashboards.report_content import PAGES, asked_section, named_own, read_html
 from dashboards.report_file import Asked, _end_html, make_report
 from dashboards.shelf import Shelf
-from leakviz import InputError
+from leakviz import InputError, read_predictions
 from leakviz import report as core
 
 HOSTILE = "r<img src=x onerror=alert(1)>$\\frac{x}$.csv"
@@ -205,8 +211,74 @@ def test_a_report_of_a_file_asks_for_it_and_takes_no_other(made, capsys):
     other = folder / "other.csv"
     other.write_text(file.read_text().replace("yes", "no", 1))
     assert ask(**{"from": report}, files=[str(other)], out=str(out)) == report_command.UNUSABLE
-    assert "is not the file of the report" in capsys.readouterr().err
+    assert f"other.csv is another file than the report's, which was {HOSTILE}: the" in capsys.readouterr().err
+    other.write_text("a,b\n0.5,yes\n0.2,no\n")
+    assert ask(**{"from": report}, files=[str(other)], out=str(out)) == report_command.UNUSABLE
+    told = capsys.readouterr().err
+    assert told.startswith(
+        f"leakviz: other.csv is another file than the report's, which was {HOSTILE}, and it"
+    )
+    assert "'other.csv': p='risk': there is no such column" in told
     assert not out.exists()
+
+
+def test_the_page_and_the_command_write_the_same_report_of_a_file(made):
+    folder, file, _, _ = made
+    brought = PredictionsPage()
+    brought.load(file.read_bytes(), HOSTILE)
+    brought.answer("positive", "yes")
+    brought.use()
+    page = ReportPage(shelf=brought.shelf)
+    own = brought.shelf.own[0].name
+    page.add("purity")
+    assert page.state.sections[0][1] == f"first={own}&beside=none&third=none"
+    shown = json.loads(page.desk.page)
+    assert shown["sections"][0]["words"] == f"predictions {HOSTILE}"
+    offers = {offer["page"]: offer["words"] for offer in shown["offers"]}
+    assert offers["calibration"] == f"as it starts: {HOSTILE}"
+    page.make("json")
+    document = core.read_report(page.files["json"])
+    assert document["files"][0]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    kept, again = folder / "page.json", folder / "page_again.json"
+    kept.write_bytes(page.files["json"])
+    assert ask(**{"from": str(kept)}, files=[str(file)], json=str(again)) == 0
+    assert again.read_bytes() == kept.read_bytes()
+
+
+def test_a_table_with_sources_is_held_out_for_a_report(tmp_path):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 240)
+    file = tmp_path / "sites.csv"
+    frame = pd.DataFrame({"a": y + rng.normal(size=240), "b": rng.normal(size=240), "died": y})
+    frame.assign(site=np.arange(240) % 3).to_csv(file, index=False)
+    first, again = tmp_path / "r.json", tmp_path / "again.json"
+    assert ask(files=[str(file)], options={"label": "died", "source": "site"}, json=str(first)) == 0
+    document = core.read_report(first.read_text())
+    (section,) = document["sections"]
+    assert section["page"] == "lodo"
+    assert "sites.csv" in section["subject"]
+    assert "case sites.csv" in section["figures"][0]["caption"]
+    assert document["files"][0]["kind"] == "sources"
+    assert document["command"].startswith("leakviz report sites.csv --label died --source site ")
+    assert ask(**{"from": str(first)}, files=[str(file)], json=str(again)) == 0
+    assert again.read_bytes() == first.read_bytes()
+
+
+def test_a_command_on_paper_is_the_command():
+    words = [
+        "leakviz",
+        "report",
+        "a b.csv",
+        "purity:" + "&".join(f"n{i}=o'wn" for i in range(40)),
+        "--out",
+        "x",
+    ]
+    lines = report_paper.command_lines(shlex.join(words), report_paper.STYLES["command"], 400)
+    said = subprocess.run(["sh", "-c", f"printf '%s\\n' {lines}"], capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines() == words
+    style = report_paper.STYLES["command"]
+    assert max(report_paper.extent(line, style) for line in lines.split("\n")) <= 400
+    assert report_paper.lines_of(lines, style, 400) == lines.split("\n")
 
 
 def test_stopped_half_way_nothing_is_left(tmp_path, monkeypatch):
@@ -291,6 +363,68 @@ def test_the_page_puts_sections_together_and_its_link_says_it():
     assert [s[0] for s in again.sections] == ["purity"]
     assert len(told) == 2
     assert len(again.heading) == 300
+
+
+def test_a_link_to_a_report_moves_what_cannot_be_had_at_once_and_says_so():
+    page = ReportPage(
+        "?sections=nosuch:a;fingerprint:tau%3D99;purity:first%3Dzzz%26delta%3D0.1;lodo:foo%3D1;learn;embeddings:tau%3D0.6"
+    )
+    assert [name for name, _, _ in page.state.sections] == ["fingerprint", "purity", "lodo", "learn"]
+    states = {name: dict(parse_qsl(state)) for name, state, _ in page.state.sections}
+    assert states["fingerprint"]["tau"] == "1"  # the last stop
+    assert (states["purity"]["first"], states["purity"]["delta"]) == ("flchain__lr__honest", "0.1")
+    assert (states["lodo"].get("foo"), states["learn"]) == (None, {})
+    told = page.state.told
+    assert len(told) == 5
+    for number, words in enumerate(
+        (
+            "a section “nosuch”",
+            "Section 1, Fingerprint: The link asks for tau 99",
+            "Section 2, Purity: The link asks for",
+            "Section 3, Sources: The link names “foo”",
+            "no audit",
+        )
+    ):
+        assert words in told[number]
+    assert ReportState().read(page.state.query()) == []  # what is left can be had
+
+
+def test_a_link_to_a_report_of_a_file_asks_for_it_and_is_ready_when_it_comes():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=200).round(4)
+    y = (rng.uniform(size=200) < p).astype(int)
+    text = "\n".join(["risk,died", *(f"{a},{b}" for a, b in zip(p, y, strict=True))]).encode()
+    name = f"own:{read_predictions(text).content_hash[:12]}"
+    sections = [("purity", f"first={name}&beside=none&third=none&delta=0.1", "mine"), ("learn", "", "")]
+    link = ReportState(sections=sections).query()
+    session = app.App("?page=report&" + link)
+    page = session.made["report"]
+    (told,) = page.state.told
+    for words in (name, "under “Your predictions”", "of somebody’s own, not here"):
+        assert words in told
+    shown = json.loads(page.desk.page)["sections"]
+    assert [one["words"].endswith("; waits for its file") for one in shown] == [True, False]
+    page.make("json")
+    assert (page.files, page.alert) == ({}, told)
+    assert "--file" not in told
+    page.note(1, "another")  # the report still waits, and says so
+    assert page.state.told == [told]
+    session._asked(SimpleNamespace(new="?page=predictions"))
+    session.made["predictions"].load(text, "mine.csv")
+    assert session.shell.page == "report"
+    assert page.state.missing == ()
+    assert page.state.told[0].startswith(f"This is the file that the link names, {name}")
+    assert [state for _, state, _ in page.state.sections] == [state for _, state, _ in sections]
+    page.make("json")
+    assert f"first={name}" in core.read_report(page.files["json"])["sections"][0]["state"]
+    assert page.alert == ""
+
+
+def test_a_section_names_its_data_where_others_would_be_shown_first():
+    left = PurityPage("delta=0.1")
+    page = ReportPage(made={"purity": left})
+    page.add("purity")
+    assert page.state.sections[0][1] == f"first={left.state.first}&{left.state.query()}"
 
 
 def test_the_page_makes_the_files_and_says_what_is_missing(monkeypatch):

@@ -56,6 +56,20 @@ def test_a_page_of_another_host_may_not_connect(port):
     assert handshake(port, f"http://localhost:{port}") == 101
 
 
+def test_a_link_without_the_apps_name_keeps_what_it_says(port):
+    connection = http.client.HTTPConnection("localhost", port, timeout=20)
+    for asked, to in {
+        "/?page=lodo&case=penguins": "/app?page=lodo&case=penguins",
+        "/?first=a%26b//evil.example": "/app?first=a%26b//evil.example",
+        "/": "/app",
+    }.items():
+        connection.request("GET", asked)
+        answer = connection.getresponse()
+        answer.read()
+        assert (answer.status, answer.headers["Location"]) == (302, to)
+    connection.close()
+
+
 def test_style_sheets_are_this_servers_also_where_no_page_was_written(port):
     """As for a browser that comes back after a restart, or whose session was given up before its socket came."""
     session = pull_session(url=f"http://localhost:{port}/app", arguments={"page": "embeddings"})

@@ -1,0 +1,159 @@
+"""The state of each page that a report can hold, with what a session can choose from, and without the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboards import (
+    audit,
+    audit_answers,
+    batteries,
+    calibration,
+    fingerprint,
+    lodo,
+    mechanism,
+    purity,
+    whitening,
+)
+from dashboards.report_content import SplitPage, SplitState
+from dashboards.shelf import Shelf
+from dashboards.state import OWN, PageState, asked_of
+
+TITLES = {
+    "fingerprint": fingerprint.TITLE,
+    "whitening": whitening.TITLE,
+    "audit": audit.TITLE,
+    "purity": purity.TITLE,
+    "calibration": calibration.TITLE,
+    "lodo": lodo.TITLE,
+    "learn": mechanism.TITLE,
+    "embeddings": SplitPage.title,
+}
+
+
+def state_of(name: str, shelf: Shelf, made: Mapping[str, Any]) -> PageState:
+    """Return the state with which a page starts, ready to read a link.
+
+    Parameters
+    ----------
+    name : str
+        A key of `TITLES`.
+    shelf : Shelf
+        The session's own data.
+    made : mapping of str to Viewer
+        The pages that were visited in this session; some have computed what is on no shelf.
+
+    Examples
+    --------
+    >>> state = state_of("purity", Shelf(), {})
+    >>> state.read("delta=0.1&first=zzz")
+    ['The link asks for predictions “zzz”, which is not here; flchain, logistic regression, honest is shown.']
+    """
+    if name == "fingerprint":
+        return fingerprint.FingerprintState(shelf.batteries)
+    if name == "whitening":
+        of_features = whitening.WhiteningState()
+        of_features.offer(shelf.audits)
+        return of_features
+    if name == "audit":
+        of_index = audit.AuditState()
+        of_index.param["chosen"].objects = audit_answers.page_answers()["chosen"].values.tolist()
+        return of_index
+    if name == "purity":
+        of_heads = purity.PurityState()
+        of_heads.shelf = shelf
+        of_heads.offer(shelf.names())
+        return of_heads
+    if name == "calibration":
+        of_bins = calibration.CalibrationState()
+        of_bins.shelf = shelf
+        of_bins.param["vector"].objects = shelf.names()
+        return of_bins
+    if name == "lodo":
+        of_sources = lodo.LodoState()
+        there = getattr(made.get("lodo"), "state", None)
+        for subject in [*there.own.values(), *there.fresh.values()] if there is not None else []:
+            of_sources.offer(subject)
+        return of_sources
+    if name == "embeddings":
+        of_split = SplitState()
+        of_split.param["audit"].objects = ["", *getattr(made.get("embeddings"), "results", {})]
+        return of_split
+    return mechanism.MechanismState()
+
+
+def written(state: PageState) -> str:
+    """Write a state as a link that names its data also where they are the default: a session with own data starts with those.
+
+    Examples
+    --------
+    >>> written(state_of("lodo", Shelf(), {}))
+    'case=harm_scored_responses&threshold=0.5&firing=1.5'
+    """
+    query = state.query()
+    for name in state.chooses[:1]:
+        if f"&{name}=" not in f"&{query}":
+            query = "&".join(filter(None, (f"{name}={getattr(state, name)}", query)))
+    return query
+
+
+_STATES: dict[str, type[PageState]] = {
+    "fingerprint": fingerprint.FingerprintState,
+    "whitening": whitening.WhiteningState,
+    "audit": audit.AuditState,
+    "purity": purity.PurityState,
+    "calibration": calibration.CalibrationState,
+    "lodo": lodo.LodoState,
+    "learn": mechanism.MechanismState,
+    "embeddings": SplitState,
+}
+
+
+def start_of(name: str, shelf: Shelf) -> tuple[str, str]:
+    """Return the state with which a page starts that was not visited, and what the data are called that it brings.
+
+    Examples
+    --------
+    >>> start_of("purity", Shelf()), start_of("learn", Shelf())
+    (('', 'flchain, logistic regression, honest'), ('', ''))
+    """
+    slot = {"purity": "first", "calibration": "vector"}.get(name)
+    if slot and shelf.own:
+        newest, beside = shelf.own[-1], "&beside=none&third=none" if name == "purity" else ""
+        return f"{slot}={newest.name}{beside}", newest.title
+    if slot:
+        return "", shelf.title(_STATES[name].param[slot].default)
+    if name == "lodo":
+        return "", lodo.CASES[lodo.LodoState.param["case"].default]
+    return "", f"the {batteries.TITLES[batteries.PUBLISHED]} battery" if name == "fingerprint" else ""
+
+
+def readable(name: str, query: str, shelf: Shelf) -> str:
+    """Write a section's state as people read it: labels for names, titles for data, and nothing of what is left empty.
+
+    Examples
+    --------
+    >>> readable("purity", "first=flchain__lr__chapter&beside=none&delta=0.1", Shelf())
+    'predictions flchain, logistic regression, leak: chapter of the cause of death; delta 0.1'
+    >>> readable("calibration", "vector=own:0123456789ab", Shelf()), readable("learn", "", Shelf())
+    ('predictions of a file that is not here', 'as it starts')
+    """
+    declared, told = _STATES[name], []
+    own = {one.name: one.title for one in shelf.own}
+    own |= {one.name: one.title for one in shelf.batteries} | {one.name: one.title for one in shelf.audits}
+    for key, value in asked_of(query).items():
+        label = str(declared.param[key].label).lower() if key in declared.param else key
+        if value in ("", "none") and key in declared.chooses:
+            continue
+        if value.startswith(OWN):
+            # A table with sources, and a split, are held by their pages and on no shelf.
+            lost = "of your own" if name in ("lodo", "embeddings") else "of a file that is not here"
+            told.append(f"{label} {own.get(value, lost)}")
+        elif key in declared.chooses:
+            told.append(
+                f"{label} {shelf.title(value) if value in shelf.names() else lodo.CASES.get(value, value)}"
+            )
+        else:
+            told.append(f"{label} {value}")
+    return "; ".join(told) or "as it starts"
