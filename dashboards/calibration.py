@@ -27,8 +27,9 @@ from dashboards.cards import Downloads, card, downloads, helped
 from dashboards.figures import calibration as figures
 from dashboards.figures.calibration import FITS, METHODS, SCALES, signed
 from dashboards.live import Attribute, Column, Live, Slider, words
-from dashboards.markup import link_note, markup
+from dashboards.markup import headline, link_note, markup
 from dashboards.shelf import OWN, SIMULATED, ArmSettings, Shelf, Vector, VectorState, simulated
+from dashboards.state import asked_of
 from dashboards.stencil import figure_pane
 from leakviz.blind import concordance_ranked
 from leakviz.calibration import (
@@ -115,6 +116,15 @@ class CalibrationState(VectorState):
         "a": figures.BETA_A,
         "b": figures.BETA_B,
     }
+
+    def _read(self, query: str) -> list[str]:
+        told = super()._read(query)
+        low, high = figures.threshold_range(self.low, self.high)
+        if {"low", "high"} & set(asked_of(query)) and (low, high) != (self.low, self.high):
+            told.append(
+                f"The link asks for thresholds from {self.low:g} to {self.high:g}; {low:g} to {high:g} are shown."
+            )
+        return told
 
 
 @dataclass(frozen=True, eq=False)
@@ -1214,7 +1224,7 @@ class CalibrationPage(pn.viewable.Viewer):
             )
             root = self._root = pn.Column(
                 link_note(self.state),
-                markup(self._heading()),
+                headline(self.state, self._heading, lambda: self.subject),
                 pn.Column(
                     markup(self._laundering(), css=_HAND_CSS),
                     self._choose(),

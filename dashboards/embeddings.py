@@ -29,7 +29,7 @@ from dashboards.batteries import OWN, Battery
 from dashboards.embeddings_result import FIGURES, Result, ResultView, make_result, read_battery, renamed
 from dashboards.markup import link_note, markup, waiting_note
 from dashboards.shelf import Shelf
-from dashboards.state import PageState
+from dashboards.state import OwnFileState
 from dashboards.upload import megabytes
 from dashboards.wizard import Wizard, in_memory, short, untaken
 from dashboards.work import Job, in_document, in_thread, start
@@ -130,8 +130,8 @@ _INTRO: list[dict[str, Any]] = [
 ]
 
 
-class EmbeddingsState(PageState):
-    """What a link to this page carries: nothing, since a file stays in its session."""
+class EmbeddingsState(OwnFileState):
+    """What a link to this page carries: the hash of the audit that is shown; the file stays in its session."""
 
 
 class EmbeddingsPage(Wizard, pn.viewable.Viewer):
@@ -140,7 +140,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
     Parameters
     ----------
     query : str
-        A link's query string; this page takes nothing from it.
+        A link's query string; the audit that it names is shown when its file is brought.
     shelf : Shelf, optional
         Where the session's audits and batteries go.
 
@@ -182,6 +182,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         self.state = EmbeddingsState()
         self.state.read(query)
         self.shelf = shelf if shelf is not None else Shelf()
+        self.shelf.hear(self.state, "embeddings", TITLE)
         self.found: EmbeddingsInspection | None = None
         self.title = ""
         self.said: dict[str, str] = {}
@@ -209,6 +210,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
 
         self.view: ResultView | None = None  # made for the first audit
         self._truth_said = truth_said
+        self.state.param.watch(self._asked_for, "file")
         self._show()
         self._root = pn.Column(
             link_note(self.state),
@@ -418,6 +420,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         with pn.io.hold():
             self._show_result(result)
             self._last = name
+            self._tell_state()
             self.shelf.audits = [*(a for a in self.shelf.audits if a.name != name), result.audit]
             others = [b for b in self.shelf.batteries if b.name != name]
             self.shelf.batteries = others + ([battery] if battery else [])
@@ -460,8 +463,17 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
 
     # ---- what is seen
 
+    def _asked_for(self, event: Any) -> None:
+        """Show an audit of this session once more, as a link to it asks."""
+        if self.shown is None or event.new != self.shown.audit.name:
+            self.show_audit(event.new)
+
+    def _tell_state(self) -> None:
+        self.state.show(list(self.results), self.shown.audit.name if self.shown else "")
+
     def _show(self) -> None:
         with pn.io.hold():
+            self._tell_state()
             self.sheet.page = json.dumps(self.page())
             self.heading.object = self._heading()
 

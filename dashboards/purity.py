@@ -25,7 +25,7 @@ from dashboards import theme
 from dashboards.cards import card, downloads, helped
 from dashboards.figures import purity as figures
 from dashboards.live import Attribute, Column, Edge, Live, Slider, Tap
-from dashboards.markup import link_note, markup, notes
+from dashboards.markup import headline, link_note, markup, notes
 from dashboards.shelf import (
     ARM,
     OWN,
@@ -616,7 +616,7 @@ class PurityPage(pn.viewable.Viewer):
             f"<h1>At delta <b>{t('say_delta')}</b>, k_min <b>{t('say_k_min')}</b> and {t('say_ceiling')} "
             f"the blind test says: <b>{t('together')}</b>.</h1>"
             '<p class="note">If no honest risk exceeds 0.9, an honest ranking shows a head that convicts '
-            f"<b>{t('cases_9')}</b>; the formula M^k_min promises {t('naive_9')}, the chance that {t('say_k_min')} "
+            f"<b>{t('cases_9')}</b>. The formula M^k_min gives {t('naive_9')}, the chance that {t('say_k_min')} "
             f"patients of risk 0.9 all have the event.</p>{''.join(lines)}</div>"
             '<p class="small scope">Near-label: the head is as pure as if an input held the outcome, or almost, as a cause of death '
             "does, which only the dead have. Above the ceiling: the ranking is better than an honest one is held to be. "
@@ -814,9 +814,9 @@ class PurityPage(pn.viewable.Viewer):
         risks = "".join(live.button("max_risk", i, f"{v:g}") for i, v in enumerate(answers.RISKS))
         rates = "".join(live.button("alpha", i, f"{v:g}") for i, v in enumerate(answers.RATES))
         return (
-            f'<p role="status" class="note">If no honest risk exceeds {t("say_max_risk")} and at most '
-            f"{t('say_alpha')} of honest models may be convicted, delta {t('say_delta')} needs <b>{t('needed')}</b>; {t('needed_why')}. "
-            f"At the present k_min {t('say_k_min')}: {t('chosen_true')}, where the formula promises {t('chosen_naive')}.</p>"
+            f'<p role="status" class="note">If no honest risk exceeds {t("say_max_risk")} and at most {t("say_alpha")} of honest '
+            f"models may be convicted, at delta {t('say_delta')} <b>{t('needed')}</b> {t('needed_why')}. "
+            f"The present k_min {t('say_k_min')} convicts {t('chosen_true')}; the formula gives {t('chosen_naive')}.</p>"
             f'<div class="pick" role="group" aria-label="M, largest honest risk"><span>M</span>{risks}<span class="help">largest honest risk, default 0.9</span></div>'
             f'<div class="pick" role="group" aria-label="alpha, rate that is tolerated"><span>alpha</span>{rates}<span class="help">share of honest models convicted, default 0.001</span></div>'
         )
@@ -890,7 +890,7 @@ class PurityPage(pn.viewable.Viewer):
             root = self._root = pn.Column(
                 link_note(self.state),
                 self._alert,
-                markup(self._heading(), css=_BANNER_CSS),
+                headline(self.state, self._heading, lambda: self.subject, css=_BANNER_CSS),
                 pn.Column(
                     self._choices(),
                     self._arms(),

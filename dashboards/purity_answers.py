@@ -286,15 +286,18 @@ def _texts(vector: Vector, test: BlindTest, sweep: xr.Dataset, reference: Vector
         sweep["spike_worst_order"],
         sweep["spike_best_order"],
     )
-    texts["ties"] = words(
-        lambda hidden: (
-            "Ties hide the head: in their best order it is long enough, but no threshold cuts there; "
-            "unrounded scores are needed."
-            if hidden
-            else ""
-        ),
-        sweep["ties_hide_head"].astype(int),
-    )
+    if test.decisions:
+        tied, hidden = (
+            "These are decisions, not risks (every prediction is 0 or 1), so the head cannot be tested.",
+            sweep["spike"] < sweep["k_min"],
+        )
+    else:
+        tied, hidden = (
+            f"Ties hide the head: with {test.levels:,} different predictions the order inside ties is unknown, and the best "
+            "one, in which the head would be long enough, is only an upper bound; unrounded scores are needed.",
+            sweep["ties_hide_head"],
+        )
+    texts["ties"] = words(lambda here: tied if here else "", hidden.astype(int))
     texts["evidence"] = _evidence(vector.ranked, test, sweep)
     honest = vector.name.endswith("__honest") and vector.name in shipped_names()
     reason = FIRES_HONESTLY.get(vector.name.split("__")[0], "") if honest else ""
@@ -333,7 +336,8 @@ def _fixed(test: BlindTest) -> dict[str, str]:
         if test.c_statistic is not None:
             texts["m_says"] = f"M* {_down(test.m_star)}, each head alone."
     z = test.dispersion
-    texts["z"] = "not tested" if z.z is None else f"{round(z.z, 1) + 0.0:.1f}".replace("-", "−")
+    silent = test.c_statistic is None or test.levels == 1  # nothing can be told apart
+    texts["z"] = "not tested" if z.z is None or silent else f"{round(z.z, 1) + 0.0:.1f}".replace("-", "−")
     texts["z_records"] = f"{z.effective_records:,.0f} effective records"
     return {"m_scan": "", **texts}
 
@@ -489,10 +493,12 @@ def common() -> xr.Dataset:
         "naive_curve": (("max_risk", "head"), rates["naive"].transpose("max_risk", "k_min").values),
         "alpha_line": ("alpha", np.array(RATES)),
         "cases_9": words(
-            lambda rate: f"in up to {chance(rate)} cases" if rate < 0.9995 else "in up to all cases",
+            lambda rate: f"in up to {chance(rate)} cases" if rate < 0.9995 else "every time, at worst",
             rates["scan"].sel(max_risk=0.9, drop=True),
         ),
-        "chosen_true": words(chance, rates["scan"]),
+        "chosen_true": words(
+            lambda rate: f"up to {chance(rate)}" if rate < 0.9995 else "up to all of them", rates["scan"]
+        ),
         "chosen_naive": words(chance, rates["naive"]),
     }
     for risk in MAX_RISKS:
@@ -515,15 +521,15 @@ def _calculator(at: dict[str, xr.DataArray]) -> dict[str, Any]:
     plain = xr.DataArray(needed, dims=heads.dims)
 
     def write(k: int) -> str:
-        return f"k_min {k:,}" if k else "no k_min, however long"
+        return f"k_min {k:,}" if k else "no k_min"
 
     def write_why(k: int, simple: int) -> str:
         if not k:
-            return "heads as pure as that come at any length without a leak: lower delta, or hold a smaller M"
+            return "is long enough: heads as pure as that come at any length without a leak. Lower delta, or hold a smaller M"
         return (
-            "as the formula log alpha / log M"
+            "is needed, as the formula log alpha / log M has it"
             if k == simple
-            else f"the formula log alpha / log M asks for {simple:,}"
+            else f"is needed; the formula log alpha / log M asks for {simple:,}"
         )
 
     return {

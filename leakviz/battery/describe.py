@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -47,6 +48,53 @@ def describe_battery(battery: str | os.PathLike[str] = "computed") -> str:
     InputError
         If the battery was not computed by leakviz.
     """
+    return "\n\n".join(f"### {title}\n\n{text}" for title, text in _sections(battery))
+
+
+def battery_facts(battery: str | os.PathLike[str] = "computed") -> list[dict[str, Any]]:
+    """Return what `describe_battery` writes, for machines.
+
+    Parameters
+    ----------
+    battery : str or path, default "computed"
+        As `describe_battery` takes it.
+
+    Returns
+    -------
+    list of dict
+        Of each section ``title``, ``text`` (a string, without the tables) and ``tables``, each a list of rows, a row a dict
+        by the columns' headings, with the cells as they are printed.
+
+    Raises
+    ------
+    InputError
+        If the battery was not computed by leakviz.
+    """
+    return [_facts(title, text) for title, text in _sections(battery)]
+
+
+def _facts(title: str, text: str) -> dict[str, Any]:
+    """Part a section into words and tables.
+
+    Examples
+    --------
+    >>> _facts("tau", "Right decisions.\\n\\n" + _table(["settings", "0.6"], [["leak", "26/40"]]))
+    {'title': 'tau', 'text': 'Right decisions.', 'tables': [[{'settings': 'leak', '0.6': '26/40'}]]}
+    """
+    parts = text.split("\n\n")
+    tables = [part for part in parts if part.startswith("| ")]
+    words = "\n\n".join(part for part in parts if part not in tables)
+    return {"title": title, "text": words, "tables": [_rows(table) for table in tables]}
+
+
+def _rows(table: str) -> list[dict[str, str]]:
+    """Read what `_table` wrote."""
+    header, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n"))
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def _sections(battery: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Return the sections of the description: titles, and Markdown."""
     data = load_battery(battery)
     if "backbones" not in data.attrs:
         raise InputError("battery was not computed by leakviz battery build, so there is nothing to describe")
@@ -69,7 +117,7 @@ def describe_battery(battery: str | os.PathLike[str] = "computed") -> str:
     if beside in files:
         sections.append(("Signature space", _signature(load_battery(beside))))
     sections.append(("Content", _content(battery, names, files)))
-    return "\n\n".join(f"### {title}\n\n{text}" for title, text in sections)
+    return sections
 
 
 def _content(battery: str | os.PathLike[str], names: Sequence[str], paths: Sequence[Path]) -> str:

@@ -311,7 +311,9 @@ def _scale_question(column: Column, name: str, bad: Tally | None) -> Question:
     low, high = column.span
     text = (
         f"What is the scale of p? Column {name} goes from {low:g} to {high:g}, and {bad.number:,} of "
-        f"{column.length:,} rows are outside [0, 1], first row {bad.row:,} ({bad.text})."
+        f"{column.length:,} rows are outside [0, 1], first row {bad.row:,} ({bad.text}). Scores that are neither, such as "
+        "an SVM's margins, are to be calibrated out of fold first; read as logits, their ranks hold (C-statistic, pure head, "
+        "M*), and their dispersion and calibration mean nothing."
     )
     options = []
     if low >= 0 and high <= 100:

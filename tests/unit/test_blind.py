@@ -179,7 +179,58 @@ def test_ties_hide_the_head():
     assert (result.spike, result.spike_best_order, result.spike_worst_order) == (0, 84, 0)
     assert result.ties_hide_head
     assert result.verdict == "not shown"
-    assert "unrounded scores are needed" in result.explain()
+    assert result.levels == 401  # 0.9, and 400 that are all different
+    assert "there are 401 different predictions for 520 records" in result.explain()
+    assert (
+        "the pure head would have 84 records: that is an upper bound, not a head that was found"
+        in result.explain()
+    )
+
+
+def test_decisions_are_not_taken_for_risks():
+    """Forty of fifty alarms are right: nobody can say in which order they would be."""
+    p = np.r_[np.ones(50), np.zeros(450)]
+    y = np.r_[np.ones(40), np.zeros(10), np.ones(20), np.zeros(430)]
+    result = blind_test(p, y, k_min=40)
+    assert (result.verdict, result.levels, result.decisions, result.ties_hide_head) == (
+        "not shown",
+        2,
+        True,
+        True,
+    )
+    answer = result.explain_parts()[0]
+    assert (
+        "these are decisions, not risks (every prediction is 0 or 1), so the head cannot be tested" in answer
+    )
+    assert "Ties hide the head" not in result.explain()
+    assert "turned out otherwise" not in result.explain()
+    assert not blind_test(np.where(p == 1, 0.9, 0.2), y).decisions
+    right = blind_test(p, np.r_[np.ones(50), np.zeros(450)])  # one cut, and it is pure
+    assert right.verdict == "leaky"
+    assert "so there is one cut" in right.explain()
+
+
+@given(st.lists(st.sampled_from([0.0, -0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30))
+def test_levels_are_the_different_predictions(p):
+    assert blind_test(p, np.arange(len(p)) % 2).levels == len(set(p))
+
+
+@pytest.mark.parametrize("y", [np.arange(1000) < 300, np.ones(1000)])
+def test_nothing_is_said_of_dispersion_where_nothing_can_be_told_apart(y):
+    """300 events where 600 are predicted: far from calibrated, and all the same no risk is told from another."""
+    p = np.full(1000, 0.6) if y.sum() < 1000 else np.linspace(0.1, 0.6, 1000)
+    result = blind_test(p, y)
+    assert abs(result.dispersion.z) > 10
+    assert (result.verdict, result.warn) == ("undetermined", False)
+    assert result.explain_parts()[1:] == (["Dispersion is not tested, as nothing can be told apart."], [])
+
+
+def test_only_the_caveats_that_apply_are_said():
+    leaky = blind_test(*pure_head(60)).explain()
+    shown = blind_test(*shipped("nassCDS__lr__honest")).explain()
+    assert "smooth leak" not in leaky
+    assert "smooth leak" in shown
+    assert "fires honestly" not in shown
 
 
 def test_false_certification_stands_beside_the_naive_formula():
@@ -188,9 +239,15 @@ def test_false_certification_stands_beside_the_naive_formula():
     assert result.naive_certification["0.9"] == pytest.approx(0.00515, abs=1e-5)
     assert set(result.false_certification) == {"0.9", "0.8", "0.5"}
     said = blind_test(*pure_head(60)).explain()
-    assert "0.188; the formula M^k_min promises 0.005" in said
-    assert "the chance that 50 records of risk 0.9 all have the event" in said
+    assert (
+        "up to 0.188. M^k_min, 0.005, is only the chance that 50 records of risk 0.9 all have the event"
+        in said
+    )
     assert "the chance that" not in blind_test(*pure_head(60), delta=0).explain()
+    # nine events in ten are what honest risks of 0.9 give, in the long run above any line
+    assert "may fire every time: at delta 0.1, k_min 50 rules nothing out" in (
+        blind_test(*pure_head(60), delta="0.1").explain()
+    )
 
 
 def test_m_star_in_result_and_words():

@@ -90,6 +90,18 @@ def test_the_answer_is_that_of_audit_split(arrays, audited):
     assert seen(audited)["shelf"][0]["explain"] == explain(expected).split("\n\n")
 
 
+def test_a_link_names_the_audit_that_is_shown(arrays, audited):
+    name = audited.shelf.audits[0].name
+    assert audited.state.query() == f"file={name}"
+    page = EmbeddingsPage(f"?file={name}")
+    assert (page.state.missing, page.state.address()) == ((name,), f"file={name}")
+    send(page, npz(**arrays), "renamed.npz")
+    say(page, "use")
+    assert page.state.told == [f"This is the file that the link names, {name}, as the link shows it."]
+    page.remove(name)
+    assert (page.state.query(), page.shown) == ("", None)
+
+
 def test_every_stop_says_what_the_rule_says(audited):
     audit, live = audited.answer_now(), audited.view.live
     battery = audited.shelf.batteries[0].dataset
