@@ -98,7 +98,9 @@ class App:
         self.body = pn.Column(sizing_mode="stretch_width", margin=0)
         self.visit(query)
         state = self.made[self.shell.page].state
-        if state.told and state.entries and not state.waiting:  # a step that is not there is no place to come back to
+        if (
+            state.told and state.entries and not state.waiting
+        ):  # a step that is not there is no place to come back to
             self.shell.go(self._query(self.shell.page))
         self.shell.param.watch(self._asked, "wanted")
         # When the pages have taken what came, and have told it.

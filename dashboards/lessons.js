@@ -17,6 +17,7 @@ const draw = (tag, attrs = {}, text = null) => {
 }
 
 const two = (value) => value.toFixed(value >= 0.995 && value < 1 ? 3 : 2) // as the page beside it does
+const lower = (text) => text[0].toLowerCase() + text.slice(1)
 const plain = (map) => Object.fromEntries(map instanceof Map ? map : Object.entries(map))
 
 // What stands on an axis from 0 to 1; x in per cent of its width.
@@ -61,6 +62,18 @@ export function render({model, view, el}) {
   const last = lessons.length
   let pointing = 0.5 // where the hand is on the axis before it says so
 
+  // Answers are kept for the visit of this tab: a page that is loaded again has them.
+  const KEPT = "leakviz-learn-answers"
+  const keep = () => {
+    try { sessionStorage.setItem(KEPT, JSON.stringify(guesses())) } catch {} // not allowed: for this page alone
+  }
+  const kept = () => {
+    try {
+      const found = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}")
+      return Object.fromEntries(lessons.filter(({number}) => number in found).map(({number}) => [number, found[number]]))
+    } catch { return {} }
+  }
+
   const guesses = () => plain(data.guesses)
   const lesson = () => lessons.find(({number}) => String(number) === data.step)
   const revealed = (number) => String(number) in guesses()
@@ -74,6 +87,8 @@ export function render({model, view, el}) {
   // ---- what the hand does
   const go = (step, focus = true) => {
     if (step === data.step) return
+    if (data.alone) location.hash = `step=${step}` // in a file, what the address is in the app
+    unknown = ""
     data.step = step // which shows it
     if (focus) begin()
   }
@@ -82,23 +97,60 @@ export function render({model, view, el}) {
     const first = body.querySelector(".ask [tabindex='0'], .ask button, .go .next, a, button")
     first?.focus({preventScroll: true})
   }
-  const neighbour = (way) => order[order.indexOf(data.step) + way]
-  const next = () => { const to = neighbour(1); if (to) go(to) }
+  const neighbour = (way) => data.step === "world" ? null : order[order.indexOf(data.step) + way]
+  const looked = new Set() // the further cases that were on the screen
+  const look = (stage) => { looked.add(`${data.step}.${stage}`); data.stage = stage }
+  const unseen = () => { // which further case comes before the next lesson, or 0
+    const here = lesson()
+    return here && revealed(here.number) ? 1 + here.also.findIndex((_, i) => !looked.has(`${here.number}.${i + 1}`)) : 0
+  }
+  const next = () => {
+    const stage = unseen(), to = neighbour(1)
+    if (stage) {
+      look(stage)
+      body.querySelector(".next")?.focus({preventScroll: true})
+    } else if (to) go(to)
+  }
   const back = () => { const to = data.step === "world" ? order.at(-1) : neighbour(-1); if (to) go(to) }
   const answer = (value) => {
     const {number} = lesson()
     if (revealed(number)) return
     data.guesses = {...guesses(), [number]: value}
+    keep()
     body.querySelector(".next")?.focus({preventScroll: true})
+    show_plane()
+  }
+
+  // On a phone the figure is below the answer's text: what the answer moves is brought into sight.
+  const show_plane = () => requestAnimationFrame(() => {
+    if (!matchMedia("(max-width: 760px)").matches) return
+    const plane = [...view.model.document.all_models].find((m) => m.tags?.some((tag) => /\/plane:figure$/.test(tag)))
+    const shown = plane && globalThis.Bokeh?.index.find_one(plane)?.el
+    if (shown?.getClientRects().length) shown.scrollIntoView({block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"})
+  })
+
+  // ---- the steps of a file: its hash
+  let unknown = ""
+  const opened_at = data.step
+  const read_hash = () => {
+    const asked = /^#step=(.*)$/.exec(location.hash)?.[1]
+    if (asked === undefined && location.hash) return // "About this file"
+    const step = asked ?? opened_at
+    const known = order.includes(step) || step === "world"
+    unknown = known ? "" : decodeURIComponent(step).slice(0, 60)
+    if (!known) history.replaceState(null, "", `#step=${data.step}`)
+    if (known && step !== data.step) data.step = step
+    else if (unknown) show()
   }
 
   // ---- where one is
   const leave = make("button", {type: "button", title: "large type, arrow keys"})
   leave.addEventListener("click", () => { data.present = !data.present })
+  const address = (step) => data.alone ? `#step=${step}` : `?page=learn&step=${step}${data.present ? "&present=1" : ""}`
   const show_bar = () => {
     const link = (step, label, name, done) => {
       const here = step === data.step
-      const a = make("a", {href: `?page=learn&step=${step}${data.present ? "&present=1" : ""}`, class: [here && "on", done && "done"].filter(Boolean).join(" "),
+      const a = make("a", {href: address(step), class: [here && "on", done && "done"].filter(Boolean).join(" "),
         "aria-current": here && "step", "aria-label": `${name}${done ? ", answered" : ""}`, title: name}, label)
       a.addEventListener("click", (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return
@@ -117,7 +169,7 @@ export function render({model, view, el}) {
   // ---- the question
   const where = ({number, about, truth}) => {
     const known = revealed(number), guess = guesses()[number]
-    const name = about === "line" ? "AUROC of the line" : "AUROC of the detector"
+    const name = `AUROC of ${about}`
     if (known) return make("div", {class: "where", role: "img", "aria-label": `${name}: ${two(truth)}${guess == null ? "" : `; you said ${two(guess)}`}`}, axis_picture({guess, truth}))
     const slider = make("div", {class: "where open", role: "slider", tabindex: 0, "aria-label": `your guess: ${name}`, "aria-valuemin": 0, "aria-valuemax": 1})
     const point = (value) => {
@@ -171,7 +223,7 @@ export function render({model, view, el}) {
     const before = make("button", {type: "button", class: "framed back"}, "Back")
     before.addEventListener("click", back)
     const after = make("button", {type: "button", class: known || !here ? "next main" : "next framed"},
-      data.step === String(last) ? "Your answers" : known || !here ? "Next" : "Skip")
+      unseen() ? `Next: ${lower(here.also[unseen() - 1].label)}` : data.step === String(last) ? "Your answers" : known || !here ? "Next" : "Skip")
     after.addEventListener("click", next)
     const show_it = make("button", {type: "button", class: "plain"}, "Show the answer")
     show_it.addEventListener("click", () => answer(null))
@@ -183,7 +235,8 @@ export function render({model, view, el}) {
     const known = revealed(here.number)
     put(
       make("h1", {}, make("span", {class: "m"}, `${here.number} of ${last}  `), here.title),
-      make("p", {class: "text"}, here.text),
+      unknown ? make("p", {class: "note", role: "alert"}, `The link asks for step “${unknown}”, which is not here; lesson ${here.number} is shown.`) : null,
+      make("p", {class: data.present && known ? "text spent" : "text"}, here.text),
       make("div", {class: "ask"}, make("h2", {}, here.question), here.kind === "where" ? where(here) : choices(here),
         known || here.kind !== "where" ? null : make("p", {class: "help"}, "Click, or use the arrow keys and Enter.")),
       make("p", {class: "reveal", role: "status", "aria-live": "polite"}, ...(known ? told(here) : [])),
@@ -199,7 +252,7 @@ export function render({model, view, el}) {
   const further = ({also}) => also.length ? [
     make("div", {class: "also", role: "group", "aria-label": "cases"}, ...["As asked", ...also.map(({label}) => label)].map((label, stage) => {
       const button = make("button", {type: "button", "aria-pressed": String(stage === data.stage)}, label)
-      button.addEventListener("click", () => { data.stage = stage; body.querySelectorAll(".also button")[stage].focus({preventScroll: true}) })
+      button.addEventListener("click", () => { look(stage); body.querySelectorAll(".also button")[stage].focus({preventScroll: true}); show_plane() })
       return button
     }))] : []
 
@@ -212,7 +265,7 @@ export function render({model, view, el}) {
         ? [make("td", {class: "pic"}, axis_picture({guess, truth, small: true})),
           make("td", {class: "n"}, guess == null ? make("span", {class: "m"}, "shown") : two(guess)), make("td", {class: "n"}, two(truth))]
         : [make("td", {class: "pic", colspan: 3}, guess === right ? `✓ ${options[right]}` : make("span", {}, guess == null ? null : make("s", {}, options[guess]), ` ${options[right]}`))]
-      const link = make("a", {href: `?page=learn&step=${number}`}, title)
+      const link = make("a", {href: address(number)}, title)
       link.addEventListener("click", (event) => { event.preventDefault(); go(String(number)) })
       return make("tr", {}, make("th", {scope: "row"}, `${number} `, link), ...cells)
     }
@@ -222,24 +275,26 @@ export function render({model, view, el}) {
       make("tbody", {}, ...lessons.map(row)))
     const items = ending.checks.map(({text, link, href}) => {
       const item = make("li", {}, text)
-      if (href) item.append(" ", make("a", {href}, link))
+      if (href) item.append(" ", data.alone ? make("span", {class: "m"}, `(in the app: ${link})`) : make("a", {href}, link))
       return item
     })
     const explore = make("button", {type: "button", class: "main next"}, "Explore the world")
     explore.addEventListener("click", () => go("world"))
+    const afresh = Object.keys(said).length ? make("button", {type: "button", class: "plain"}, "Start afresh") : null
+    afresh?.addEventListener("click", () => { data.guesses = {}; keep(); go("1") })
     body.replaceChildren(
       make("h1", {}, "Your answers"),
       make("p", {class: "text"}, answered ? "Ring: your guess. Diamond: what came out." : Object.keys(said).length ? "Diamond: what came out." : "You have not answered yet: every lesson asks before it shows."),
       make("div", {class: "two"}, table, make("div", {}, make("h2", {class: "checks"}, ending.title), make("ol", {}, ...items))),
-      make("div", {class: "go"}, ...steps().childNodes, explore))
+      make("div", {class: "go"}, ...steps().childNodes, explore, afresh))
   }
 
   const show_world = () => {
-    body.replaceChildren(make("h1", {class: "small"}, world.title), make("p", {class: "text"}, world.text))
+    body.replaceChildren(make("h1", {class: "small"}, world.title), make("p", {class: "text"}, data.alone ? world.alone : world.text))
   }
 
   let painted = ""
-  const state = () => JSON.stringify([data.step, guesses(), data.present, data.stage])
+  const state = () => JSON.stringify([data.step, guesses(), data.present, lesson() && !revealed(lesson().number) ? 0 : data.stage]) // the stage of the lesson before is none of this one's: the focus stays
   const show = () => {
     painted = state()
     show_bar()
@@ -251,14 +306,29 @@ export function render({model, view, el}) {
   }
 
   // ---- in front of a class
-  const present = () => document.documentElement.toggleAttribute("data-present", data.present && seen())
+  const present = () => {
+    const large = data.present && seen()
+    document.documentElement.toggleAttribute("data-present", large)
+    letter(large ? Number(getComputedStyle(document.documentElement).getPropertyValue("--lv-large")) || 1 : 1)
+  }
+  // The letters of the figures are no CSS: each axis remembers its own size.
+  const sizes = new Map()
+  const letter = (large) => {
+    if (large === 1 && !sizes.size) return
+    for (const axis of view.model.document.all_models) {
+      if (!/Axis$/.test(axis.type) || !axis.axis_label_text_font_size) continue
+      if (!sizes.has(axis)) sizes.set(axis, [axis.axis_label_text_font_size, axis.major_label_text_font_size])
+      const [label, tick] = sizes.get(axis).map((size) => `${Math.round(parseFloat(size) * large * 10) / 10}px`)
+      if (axis.axis_label_text_font_size !== label) axis.setv({axis_label_text_font_size: label, major_label_text_font_size: tick}, {sync: false})
+    }
+  }
   const seen = () => box.getClientRects().length > 0
   const inside = (event) => event.composedPath().some((node) =>
     node.matches?.("input, select, textarea, [role=slider], [role=radio], [role=application]"))
   const key = (event) => {
     if (!data.present || !seen() || event.altKey || event.ctrlKey || event.metaKey) return
     if (event.key === "Escape") data.present = false
-    else if (inside(event)) return
+    else if (data.step === "world" && inside(event)) return // there, the arrows are the hand's
     else if (["ArrowRight", "PageDown"].includes(event.key)) lesson() && !revealed(lesson().number) ? answer(null) : next()
     else if (["ArrowLeft", "PageUp"].includes(event.key)) back()
     else return
@@ -269,8 +339,15 @@ export function render({model, view, el}) {
   looking.observe(box)
 
   for (const name of ["step", "guesses", "present", "stage"]) data.properties[name].change.connect(() => { if (state() !== painted) show() })
+  const before = kept()
+  if (!Object.keys(guesses()).length && Object.keys(before).length) data.guesses = before
+  if (data.alone) {
+    addEventListener("hashchange", read_hash)
+    read_hash()
+  }
   show()
   model.on("remove", () => {
+    removeEventListener("hashchange", read_hash)
     document.removeEventListener("keydown", key)
     looking.disconnect()
     document.documentElement.removeAttribute("data-present")

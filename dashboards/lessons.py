@@ -37,6 +37,7 @@ h1.small { font-size: 20px; margin: 0 }
 .player[data-step=world] .body { display: flex; flex-wrap: wrap; gap: 0 16px; align-items: baseline }
 h2 { font-size: calc(15px * var(--lv-large, 1)); font-weight: 650; margin: 0 0 8px; line-height: 1.35 }
 p { margin: 0 }
+.text.spent { display: var(--lv-spent, block) } /* before a class on a low screen the answer takes its place */
 h1 .m { font-size: .6em; font-weight: 450; letter-spacing: 0; vertical-align: .12em }
 .two { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 20px 56px; align-items: start; margin-top: 12px }
 .help { color: $muted; font-size: calc(12.5px * var(--lv-large, 1)) }
@@ -63,6 +64,7 @@ circle.guess { fill: $bg; stroke: $accent; stroke-width: 2.4 }
 .choices button.right { border-color: $accent; color: $ink; box-shadow: inset 0 0 0 1px $accent }
 .choices button.mine:not(.right) { border-style: dashed; border-color: $muted }
 .m { color: $muted }
+.note { margin-bottom: 8px; color: $muted }
 .reveal { margin-top: 10px }
 .reveal:empty { display: none }
 .found { display: block; margin-top: 4px; color: $muted }
@@ -103,13 +105,13 @@ ENDING: dict[str, Any] = {
     "title": "What to check in your own benchmark",
     "checks": [
         {
-            "text": "Compare labels: is a class that you call OOD among those that the detector, or the backbone, was fitted on?",
+            "text": "Compare labels: is a class that you call OOD among those that the detector was fitted on, or the model that makes your features (the backbone) was trained on?",
         },
         {
             "text": f"Ask with labels: does a supervised line tell the class from the rest, at an AUROC of {Rule().gate:g} or more?",
         },
         {
-            "text": f"Ask without: does every detector stay below {Rule().tau:g}? Decodable but not detectable is the fingerprint: a suspicion, since a hard class can fire too.",
+            "text": f"Ask without: does the better of Mahalanobis and kNN (best-unsup) stay below {Rule().tau:g}? Decodable but not detectable is the fingerprint: a suspicion, since a hard class can fire too.",
             "link": "Fingerprint",
             "href": "?page=fingerprint",
         },
@@ -119,7 +121,7 @@ ENDING: dict[str, Any] = {
             "href": "?page=embeddings",
         },
         {
-            "text": "With predictions alone, look at the head: is it purer than any honest risk could be? Its absence clears nobody.",
+            "text": "With predictions alone, say first how high an honest risk may be; then look at the records at the top: is a long head of them purer than that? That there is none clears nobody.",
             "link": "Audit your predictions",
             "href": "?page=predictions",
         },
@@ -128,6 +130,7 @@ ENDING: dict[str, Any] = {
 FREE: dict[str, str] = {
     "title": "Explore the world",
     "text": "Everything that the lessons used is yours: sliders, and centres to drag (by keys: Space in the plane, then arrows).",
+    "alone": "In this file the switch and alpha are yours. The other sliders, and centres to drag, need the app: leakviz serve.",
 }
 
 
@@ -161,7 +164,7 @@ def course(lessons: Sequence[Lesson]) -> dict[str, Any]:
                 "question": one.question,
                 "kind": one.kind,
                 "options": list(one.options),
-                "about": "line" if one.slug == "decodable" else "detector",
+                "about": {"decodable": "the line", "exclusion": "best-unsup"}.get(one.slug, "the detector"),
                 "truth": one.truth() if where else None,
                 "answer": one.answer(),
                 "reveal": one.reveal,
@@ -195,6 +198,7 @@ class Player(JSComponent):
     guesses = param.Dict(default={})
     stage = param.Integer(default=0, doc="Of a revealed lesson: its own world (0), or a further case.")
     present = param.Boolean(default=False)
+    alone = param.Boolean(default=False, doc="Whether there is no server: steps are then in the file's hash.")
 
     _esm = Path(__file__).with_name("lessons.js")
     _stylesheets: ClassVar[list[str]] = [_CSS]

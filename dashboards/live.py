@@ -286,11 +286,11 @@ def encode(answers: xr.Dataset, walked: Sequence[str], follows: Sequence[str] = 
 STRIP_CSS = theme.css(
     """
 :host { display: block; width: 100% }
-.strip { display: flex; flex-wrap: wrap; gap: 12px 36px; align-items: flex-start; font: 13px/1.45 $font; color: $muted }
+.strip { display: flex; flex-wrap: wrap; gap: 12px 36px; align-items: flex-start; font: calc(13px * var(--lv-large, 1))/1.45 $font; color: $muted }
 .slider { flex: 1 1 220px; max-width: 320px }
-label { display: block; font-size: 13px }
-output { color: $ink; font-size: 15px; font-weight: 650; margin-left: 4px; font-variant-numeric: tabular-nums; display: inline-block; min-width: 4em }
-p { margin: 0; font-size: 12.5px }
+label { display: block; font-size: calc(13px * var(--lv-large, 1)) }
+output { color: $ink; font-size: calc(15px * var(--lv-large, 1)); font-weight: 650; margin-left: 4px; font-variant-numeric: tabular-nums; display: inline-block; min-width: 4em }
+p { margin: 0; font-size: calc(12.5px * var(--lv-large, 1)) }
 input { display: block; -webkit-appearance: none; appearance: none; width: 100%; height: 28px; margin: 0; background: none; cursor: pointer; --done: 50% }
 input::-webkit-slider-runnable-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, $accent var(--done), $hair var(--done)) }
 input::-moz-range-track { height: 4px; border-radius: 2px; background: linear-gradient(to right, $accent var(--done), $hair var(--done)) }

@@ -61,7 +61,7 @@ def legend(*regimes: str, more: str = "") -> str:
 
 LEGEND_CSS = theme.css(
     """
-.legend { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 12.5px; color: $muted; align-items: center }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: calc(12.5px * var(--lv-large, 1)); color: $muted; align-items: center }
 .legend span { display: inline-flex; gap: 5px; align-items: center }
 """
 )

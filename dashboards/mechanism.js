@@ -156,6 +156,9 @@ export function render({model, view, el}) {
     const values = plain(data.values), shown = new Set(data.shown)
     for (const node of box.querySelectorAll(".control")) node.hidden = !shown.has(node.dataset.name)
     box.hidden = !shown.size
+    for (const {name, help} of controls) { // a lesson starts where it wants to: no default is its own
+      box.querySelector(`#${name}-help`).textContent = shown.has("reset") ? help : help.replace(/;? ?default .*$/, "")
+    }
     box.classList.toggle("few", shown.has("in_fit") ? shown.size < 4 : shown.size === 1)
     if (waiting || flying || moving) return // the hand is ahead of what was said
     for (const {c, select, input, tell} of parts.values()) {

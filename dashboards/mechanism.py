@@ -177,6 +177,10 @@ class MechanismState(PageState):
     stops = STOPS
     entries = ("step",)  # a step is a place to come back to
 
+    def title(self, name: str, value: Any) -> str:
+        """Return what a value is called on the screen."""
+        return f"lesson {value}" if name == "step" else super().title(name, value)
+
     def query(self) -> str:
         """Return the state as a query string: what the world is like only where it is on the screen."""
         pairs = [("step", self.step)]
@@ -245,7 +249,7 @@ _HAND_CSS = (
     STRIP_CSS
     + theme.css(
         """
-.controls { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 10px 22px; font: 13px/1.45 $font; color: $muted; border-top: 1px solid $hair; padding-top: 12px; margin-top: 4px }
+.controls { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 10px 22px; font: calc(13px * var(--lv-large, 1))/1.45 $font; color: $muted; border-top: 1px solid $hair; padding-top: 12px; margin-top: 4px }
 .controls[hidden], .control[hidden] { display: none !important }
 .wide { grid-column: 1 / -1 }
 .few { grid-template-columns: minmax(0, 1fr); gap: 4px; padding-top: 8px; margin-top: 0 }
@@ -321,7 +325,7 @@ class Hand(JSComponent):
 
 _PAGE_CSS = theme.css(
     """
-:host { display: grid; grid-template-columns: minmax(0, var(--lv-side, 424px)) minmax(0, 1fr) minmax(0, 276px); gap: 12px 28px; align-items: start }
+:host { display: grid; grid-template-columns: var(--lv-columns, minmax(0, 424px) minmax(0, 1fr) minmax(0, 276px)); gap: 12px 28px; align-items: start }
 .left, .twins { grid-row: 1 / span 3 }
 .left { grid-column: 1 }
 .plane { grid-column: 2; grid-row: 1 }
@@ -613,7 +617,7 @@ class MechanismPage(pn.viewable.Viewer):
         """Show the world of the step, from the question to the answer where that is the step's."""
         before, case = self._case, self._scene()
         moved = {name for name in {*before, *case} if before.get(name) != case.get(name)}
-        if self.revealed and moved == {"angle"} and _served():
+        if self.revealed and moved == {"angle"} and "angle" in self._knobs() and _served():
             self._settle()
             self.hand.walk("angle", float(case["angle"]))
             return
@@ -868,7 +872,9 @@ class MechanismPage(pn.viewable.Viewer):
         grey = '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="{}" class="{}"></circle></svg>'
         legend = (
             f'<div class="legend"><span>{grey.format("3", "dot")}fit set</span>'
-            f"<span>{grey.format('4', 'ring')}known classes, test</span>"
+            f"<span>{grey.format('4', 'ring')}known, test</span>"
+            '<span><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><g class="ring"><circle cx="8" cy="8" r="6"></circle>'
+            '<path d="M2 8h12M8 2v12"></path></g></svg>centre</span>'
             f"<span {live.attrs(class_='legend_out')}>{regime_mark('clean-excl')}OOD class</span>"
             f"<span {live.attrs(class_='legend_in')}>{regime_mark('leak')}OOD class, in the fit set</span></div>"
         )
@@ -893,7 +899,7 @@ class MechanismPage(pn.viewable.Viewer):
         return self._card(
             "histograms",
             hooks,
-            "Test rows, by the detector’s own measure. Grey: known classes.",
+            f"Test rows, {live.text('unit_says')}. Grey: known classes.",
             height=124,
         )
 
@@ -910,8 +916,8 @@ class MechanismPage(pn.viewable.Viewer):
         return self._card(
             "box",
             hooks,
-            f"In the box it fires ({PAPER}).",
-            height=132,
+            f"In the box it fires ({PAPER}). Rings: the class in the fit set, and out.",
+            height=118,
         )
 
     def _twins(self) -> pn.Column:

@@ -32,6 +32,12 @@ DETECTORS = {
     "knn": "kNN",
     "isolation-forest": "Isolation Forest",
 }
+UNITS = {  # of the histograms' axis, short: the caption has one line
+    "one-class": "in standard deviations",
+    "class-conditional": "in standard deviations of a class",
+    "knn": "by distance to the k-th fit row",
+    "isolation-forest": "by Isolation Forest’s score",
+}
 GAUSSIAN = ("one-class", "class-conditional")
 # What there is to see besides the rows, or besides the twins of lesson 8: a lesson asks before it shows.
 SEEN = ("line", "levels", "flag", "recalibrated")
@@ -64,19 +70,25 @@ def _signed(value: float) -> str:
     return f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
 
 
-def word(auroc: float, low: float, high: float) -> str:
-    """Return the word for an AUROC and its 95 % interval.
+def word(low: float, high: float) -> str:
+    """Return the word for an AUROC by its 95 % interval: what the whole interval allows to say.
 
     Examples
     --------
-    >>> word(0.2, 0.15, 0.25), word(0.5, 0.45, 0.55), word(0.9, 0.88, 0.92), word(0.999, 0.99, 1.0)
-    ('below one half: inverted', 'no better than a coin', 'detects', 'detects nearly all')
+    >>> word(0.15, 0.25), word(0.45, 0.55), word(0.88, 0.92), word(0.99, 1.0)
+    ('below one half: inverted', 'no better than a coin', 'detects', 'orders nearly all pairs right')
+    >>> word(0.62, 0.69), word(0.56, 0.64)
+    ('detects a little', 'hardly detects')
     """
     if high < 0.5:
         return "below one half: inverted"
     if low <= 0.5:
         return "no better than a coin"
-    return "detects nearly all" if auroc >= 0.95 else "detects" if auroc >= 0.65 else "hardly detects"
+    if low >= 0.95:
+        return "orders nearly all pairs right"
+    if low >= RULE.tau:
+        return "detects"
+    return "hardly detects" if high < RULE.tau else "detects a little"
 
 
 @lru_cache(maxsize=1)
@@ -115,11 +127,13 @@ def twins_table(found: xr.Dataset, *, told: int) -> str:
         '<th scope="col" class="n">AUROC</th><th scope="col" class="n">dispersion z</th><th scope="col" class="n">pure head</th>'
         f'<th scope="col" class="n">blind test says</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
         f'<p class="small"><b>Dispersion z</b>: how far outcomes scatter around the risks; beyond '
-        f"±{float(found.attrs['z_alpha']):g} it is not chance, and the model is too sure or too unsure. <b>Pure head</b>: how many "
-        f"records from the highest risk down have the event, up to {100 * float(found.attrs['delta']):g} % without. "
-        "<b>Not shown</b>: the test found no leak, which clears nobody.</p>"
-        f'<p class="small">{int(found.attrs["n"]):,} simulated records a model. The risks of the first two are {apart[1]:.3f} '
-        f"apart among events and {apart[0]:.3f} among the others (Kolmogorov’s distance); chance alone stays below "
+        f"±{float(found.attrs['z_alpha']):g} it is not chance, and the model is too sure or too unsure. <b>Pure head</b>: the most "
+        f"records, counted from the highest risk down, of which at least {100 - 100 * float(found.attrs['delta']):g} % have the event; "
+        f"below {int(found.attrs['k_min'])} it counts for nothing. <b>Not shown</b>: the test "
+        "found no leak, which clears nobody.</p>"
+        f'<p class="small">{int(found.attrs["n"]):,} simulated records a model. Kolmogorov’s distance, the widest gap '
+        f"between two distributions, is {apart[1]:.3f} between {'the two' if told < 1 else 'the first two'} models’ risks of those with the event and "
+        f"{apart[0]:.3f} of those without; chance alone stays below "
         f"{limit[1]:.3f} and {limit[0]:.3f} in 95 % of draws. arXiv 2606.11267, sections 3 and 4.</p>"
     )
 
@@ -371,7 +385,8 @@ def _write(table: dict[str, Any], sweep: xr.Dataset, world: World, detector: str
     auroc, low, high = sweep["auroc"], sweep["low"], sweep["high"]
     table["auroc_says"] = _told(number, auroc)
     table["interval_says"] = _told(lambda a, b: f"{number(a)} to {number(b)}", low, high)
-    table["word_says"] = _told(word, auroc, low, high)
+    table["unit_says"] = ((), UNITS[detector])
+    table["word_says"] = _told(word, low, high)
     oracle = {
         k: float(sweep[f"oracle_lda{end}"]) for k, end in (("at", ""), ("low", "_low"), ("high", "_high"))
     }
@@ -415,17 +430,19 @@ def _write(table: dict[str, Any], sweep: xr.Dataset, world: World, detector: str
         np.where(inside, "The class is in the fit set", "The class is outside the fit set").astype(object),
     )
 
-    def tells(a: float, b: float, c: float) -> str:
-        kind = word(a, b, c)
+    def tells(a: float, b: float) -> str:
+        kind = word(a, b)
         if kind.startswith("below"):
             return f"the {DETECTORS[detector]} calls it more familiar than the known classes"
         if kind.startswith("no better"):
             return f"the {DETECTORS[detector]} cannot tell it from the known classes"
         if kind == "hardly detects":
             return f"the {DETECTORS[detector]} hardly finds it unusual"
+        if kind == "detects a little":
+            return f"the {DETECTORS[detector]} finds it a little unusual"
         return f"the {DETECTORS[detector]} finds it unusual"
 
-    table["tells_says"] = _told(tells, auroc, low, high)
+    table["tells_says"] = _told(tells, low, high)
     table["line_says"] = (
         (),
         "with labels a line tells it apart"

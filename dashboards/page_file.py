@@ -253,7 +253,10 @@ def _still(child: Any, *, keep_hidden: bool) -> Any:
         return None  # nobody could make it seen
     if isinstance(child, pn.layout.base.ListLike):
         before = list(child.objects)
-        if any(isinstance(part, pn.custom.JSComponent) and not isinstance(part, (*_ALIVE, Downloads)) for part in before):
+        if any(
+            isinstance(part, pn.custom.JSComponent) and not isinstance(part, (*_ALIVE, Downloads))
+            for part in before
+        ):
             return None  # a place to bring a file
         _settle(child, keep_hidden=keep_hidden)
         gone = any(isinstance(part, pn.widgets.Button) for part in before)

@@ -96,9 +96,7 @@ def record(document: Document, player: Player, lessons: Sequence[Lesson]) -> str
         scenes[f"{step} {int(known)} {stage}"] = here
     tables = [base64.b64encode(blob).decode() for blob in blobs]
     stands = f"{start} {int(start in (END, WORLD))} 0"
-    return json.dumps(
-        {"player": told, "start": stands, "blobs": tables, "scenes": scenes}, allow_nan=False
-    )
+    return json.dumps({"player": told, "start": stands, "blobs": tables, "scenes": scenes}, allow_nan=False)
 
 
 def _watched(model: Any) -> list[str]:

@@ -93,6 +93,7 @@ export function render({model, view, el}) {
     push ? history.pushState(null, "", url) : history.replaceState(null, "", url)
   }
   data.properties.address.change.connect(address)
+  if (JSON.parse(data.address).query) address() // the link asked for what there is not
   const back = () => { data.wanted = location.search + " " } // a blank more: asked again, it is a change
   addEventListener("popstate", back)
 

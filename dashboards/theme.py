@@ -187,11 +187,11 @@ TEXT_CSS = css(
 :host, div { color: $ink; font: 15px/1.45 $font; font-variant-numeric: tabular-nums; }
 h1 { font-size: 25px; line-height: 1.28; font-weight: 560; letter-spacing: -.015em; margin: 0 0 4px; max-width: 980px }
 h1 b { font-weight: 680; color: $accent }
-h2 { font-size: 15px; font-weight: 620; margin: 0 }
+h2 { font-size: calc(15px * var(--lv-large, 1)); font-weight: 620; margin: 0 }
 .aside { float: right; font-size: 12.5px; font-weight: 400; color: $muted }
 p { margin: 0 }
 .note { color: $muted; max-width: 900px; margin: 0 }
-.small { font-size: 13px; color: $muted }
+.small { font-size: calc(13px * var(--lv-large, 1)); color: $muted }
 .help { font-size: 12.5px; color: $muted; margin: 0 }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px }
 th { text-align: left; font-weight: 400 }

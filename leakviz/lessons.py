@@ -140,7 +140,7 @@ class Lesson:
         Examples
         --------
         >>> lessons()[4].found().partition(":")[0]
-        'Best-unsup was 0.49 and is 1.00'
+        'Best-unsup was 0.49 and is 1.000'
         """
         return self._find()
 
@@ -290,13 +290,35 @@ def _told_apart(state: State) -> Callable[[], tuple[float, int | None]]:
     return decide
 
 
+def _interval_found(state: State) -> Callable[[], str]:
+    def find() -> str:
+        found = _score(state, 0)
+        low, high = (_number(float(found[f"oracle_lda_{end}"])) for end in ("low", "high"))
+        return f"Beside it stands {low} to {high}, its 95 % interval: how far chance in the rows may have moved it."
+
+    return find
+
+
+def _heads_found() -> str:
+    twins = _twins(0)
+    first, second = (int(twins["spike"].sel(model=model)) for model in ("honest", "leaky"))
+    return (
+        f"Pure heads below {int(twins.attrs['k_min'])} records count for nothing: that the first has {first} and the second "
+        f"{second} is chance."
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.995 else f"{value:.2f}"  # two decimals would say 1
+
+
 def _exclusion_found(out: State) -> Callable[[], str]:
     def find() -> str:
         ends = sweep_world(lesson_world(out), detector=out["detector"], alphas=[out["alpha"]], shares=[0, 1])
         without, within = ends.best_unsup.values
         contrast, low, high = (float(ends[f"contrast{end}"]) for end in ("", "_low", "_high"))
         return (
-            f"Best-unsup was {within:.2f} and is {without:.2f}: an exclusion contrast of {contrast:.2f} "
+            f"Best-unsup was {_number(within)} and is {_number(without)}: an exclusion contrast of {contrast:.2f} "
             f"(95 % interval {low:.2f} to {high:.2f}, paired)."
         )
 
@@ -307,7 +329,8 @@ def _went(before: State, after: State) -> Callable[[], str]:
     def find() -> str:
         first, second = _score(before, 0), _score(after, 0)
         was, now = (
-            f"{float(s.auroc):.2f} ({float(s.low):.2f} to {float(s.high):.2f})" for s in (first, second)
+            f"{_number(float(s.auroc))} ({_number(float(s.low))} to {_number(float(s.high))})"
+            for s in (first, second)
         )
         return f"It was {was} and is {now}, with 95 % intervals."
 
@@ -361,9 +384,10 @@ def _decodable() -> Lesson:
         slug="decodable",
         title="Decodable",
         text=(
-            "A model turns each row into a point. It knows three classes (grey); a fourth (blue) is called "
-            "out-of-distribution, OOD. Fit a straight line with the labels of half of the points, and judge it on "
-            "the others. Its AUROC is the share of pairs, one blue and one grey point, that it puts in the right order."
+            "A model turns each row into a point. Three classes are known (grey); a fourth (blue) is called "
+            "out-of-distribution, OOD. Fit a straight line to the colours of a random half of these points, and judge "
+            "it on the others. Its AUROC: the share of pairs, one blue and one grey, that it orders right. (Small "
+            "dots: for later.)"
         ),
         state=_OUT,
         question="Where will the AUROC of the line land? One half is a coin, 1 is perfect.",
@@ -375,6 +399,7 @@ def _decodable() -> Lesson:
         state_after=_OUT,
         claims=(Claim(_OUT, "oracle_lda", 0.99, 1),),
         _decide=_where(_OUT, "oracle_lda"),
+        _find=_interval_found(_OUT),
     )
 
 
@@ -384,9 +409,10 @@ def _detectable() -> Lesson:
         slug="detectable",
         title="Detectable",
         text=(
-            "A detector gets no labels. It is fitted on other rows of the three known classes (the fit set, small "
-            "dots), and finds a point the more unusual, the farther it lies from their common centre. Its AUROC is "
-            "the share of pairs in which the OOD point is the more unusual. No OOD row is in the fit set."
+            "A detector gets no labels. It is fitted on other rows of the known classes alone (the fit set, small "
+            "dots). The more standard deviations a point lies from their common centre, each direction measured by "
+            "its own spread, the more unusual it is: the Mahalanobis distance. AUROC: the share of pairs in which the "
+            "OOD point is more unusual."
         ),
         state=_OUT,
         question="Where will the AUROC of the detector land?",
@@ -407,9 +433,9 @@ def _leak() -> Lesson:
         slug="leak",
         title="The leak",
         text=(
-            "Somebody builds a benchmark and calls a class OOD that the model was trained on. So rows of it are in "
-            "the fit set, too: that is the leak. Not one test point moves, and the line does not change. Only the "
-            "detector is fitted again, now with that class among what it takes for usual."
+            "Somebody builds a benchmark and calls a class OOD that the model was trained on. A detector is fitted on "
+            "the points of the model’s training rows, so rows of that class are in the fit set, too: that is the leak. "
+            "No test point moves, and the line stays. Only the detector changes: it takes that class for usual."
         ),
         state=_OUT,
         question="Where will the AUROC of the detector land when the class is in the fit set?",
@@ -444,9 +470,10 @@ def _leaked_or_hard() -> Lesson:
         slug="leaked-or-hard",
         title="Leaked, or just hard?",
         text=(
-            "This class lies amid the others: it looks usual although it is outside the fit set. So a low AUROC "
-            "alone proves no leak. The fingerprint fires if two things hold: the line reads at least 0.95 (the gate), "
-            "and the better of two detectors, Mahalanobis and kNN (best-unsup), stays below 0.65."
+            "This class lies amid the others: it looks usual although outside the fit set. A low AUROC alone proves "
+            "no leak. The fingerprint of a leak fires if two things hold: the line reads at least 0.95 (the gate); "
+            "best-unsup, the better of Mahalanobis (our detector so far) and kNN (distance to near fit rows), stays "
+            "below 0.65."
         ),
         state=_BETWEEN,
         question="The detector reads far below one half. Does the fingerprint fire?",
@@ -485,20 +512,24 @@ def _exclusion() -> Lesson:
         slug="exclusion",
         title="Take it out",
         text=(
-            "A suspicion can be tested: leave the class out of the fit set and fit the detectors again. By how much "
-            "best-unsup grows is called the exclusion contrast. It is cheap, for the model is not trained again. "
-            "That is its price, too: the model still knows the class, which flatters the new value."
+            "A suspicion can be tested: leave the class out of the fit set and fit both detectors again. By how much "
+            "best-unsup grows is the exclusion contrast. It is cheap: the model is not trained again. So the new value "
+            "is flattered: a model trained on the class sets it apart better than one that never saw it."
         ),
         state=_IN,
-        question="Where will the AUROC of the detector land when the class is taken out?",
+        question="Best-unsup stands near one half. Where will it land with the class taken out?",
         kind="where",
         reveal=(
-            "Above 0.9 again, a contrast of at least 0.3, because being in the fit set was all that hid the class; "
+            "Above 0.9, a contrast of at least 0.3, because being in the fit set was all that hid the class; "
             "the hard class of the last step is in no fit set, so there is nothing to take out."
         ),
         state_after=_OUT,
-        claims=(Claim(_OUT, "auroc", 0.9, 1), Claim(_IN, "contrast", 0.3, 1)),
-        _decide=_where(_OUT, "auroc"),
+        claims=(
+            Claim(_OUT, "best_unsup", 0.9, 1),
+            Claim(_IN, "best_unsup", 0.4, 0.55),
+            Claim(_IN, "contrast", 0.3, 1),
+        ),
+        _decide=_where(_OUT, "best_unsup"),
         _find=_exclusion_found(_OUT),
     )
 
@@ -518,7 +549,7 @@ def _orientation() -> Lesson:
     return Lesson(
         number=6,
         slug="orientation",
-        title="Direction is invisible",
+        title="Round the ellipse",
         text=(
             "One known class, four times as long as it is thin. The OOD class is outside the fit set and lies in "
             "the long direction. After your answer it walks round the ellipse to the thin direction, always as many "
@@ -552,11 +583,12 @@ def _whitening() -> Lesson:
     return Lesson(
         number=7,
         slug="whitening",
-        title="The whitening budget",
+        title="Few rows, many features",
         text=(
-            "Few fit rows, and forty more features of pure noise. Full whitening (alpha 0) divides each direction "
-            "by its spread, so that all count alike, and most of them are noise. The OOD class differs in the widest "
-            "direction. Shrinkage (alpha) leads back to plain distance, in which wide directions count most."
+            "Few fit rows, forty-two features: the plane shows two, the others are pure noise. Whitening divides each "
+            "direction by its spread, as the Mahalanobis distance does (alpha 0): all count alike, and most are noise. "
+            "Shrinkage (alpha) leads back to plain distance, in which wide directions count most. The OOD class "
+            "differs in the widest."
         ),
         state=few,
         question="Alpha goes from 0 to 1. Where will the AUROC of the detector land?",
@@ -593,9 +625,9 @@ def _predictions() -> Lesson:
         slug="predictions",
         title="Predictions only",
         text=(
-            "The other side: all that is left of a model are its predicted risks and what happened. Of two "
-            "models, one knew honest features alone, the other also saw a trace of the outcome. Both are "
-            "calibrated: of the people given a risk of one in five, one in five has the event."
+            "All that is left of a model are its predicted risks and what happened; a test that sees no more is "
+            "called blind. Of two models, one knew honest features alone, the other also saw a trace of the outcome. "
+            "Both are calibrated: of the people given a risk of one in five, one in five has the event."
         ),
         state=twins,
         question="Compare the curves. Which of the two models leaks?",
@@ -609,9 +641,9 @@ def _predictions() -> Lesson:
         also=(
             Further(
                 "A near-label flag",
-                "A third model saw a flag that only events have. Its pure head is at least 150 records long, where "
-                "the honest model has fewer than 50: this leak shows, if you hold that the outcome is nearly certain "
-                "for nobody beforehand.",
+                "A third model saw a flag that only events have. Its pure head is at least 150 records long, the "
+                "honest model’s below 50. Say how high an honest risk may be: if nobody’s outcome is nearly certain "
+                "beforehand, no honest head is so pure, and this leak shows.",
                 twins,
             ),
             Further(
@@ -631,4 +663,5 @@ def _predictions() -> Lesson:
             Claim(twins, "z:recalibrated", -1, 1),
         ),
         _decide=_told_apart(twins),
+        _find=_heads_found,
     )

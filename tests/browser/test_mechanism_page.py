@@ -72,14 +72,20 @@ def test_the_tour_by_keyboard(visit):
         assert page.evaluate(TALL)  # one screen, with its answer
         if lesson.kind == "where":
             assert number(lesson.truth()) in shown
-            reads = "oracle_says" if lesson.number == 1 else "auroc_says"
+            reads = {"decodable": "oracle_says", "exclusion": "unsup_says"}.get(lesson.slug, "auroc_says")
             page.wait_for_function("([v, n]) => probe.texts()[v] === n", arg=[reads, number(lesson.truth())])
         else:
             assert shown.startswith("Right." if lesson.answer() == 1 else "Not so.")
         if lesson.slug == "orientation":  # the class walks there before the eye
             assert page.evaluate("probe.slider('angle').value") != "90"
             page.wait_for_function("probe.slider('angle').value === '90'")
-        page.keyboard.press("Enter")  # Next has the focus
+        for further in lesson.also:  # which Next leads to first, and it has the focus
+            assert page.locator(".next").inner_text().lower() == f"next: {further.label}".lower()
+            page.keyboard.press("Enter")
+            page.wait_for_function(
+                "t => [...probe.elements('.reveal')][0].textContent === t", arg=further.text
+            )
+        page.keyboard.press("Enter")
     page.wait_for_function("location.search.includes('step=end')")
     table = page.get_by_role("table", name="your answers and the truth")
     for lesson in told:
@@ -95,7 +101,7 @@ def test_the_tour_by_keyboard(visit):
     assert page.locator(".reveal").inner_text() != ""  # answers are kept
     page.go_back()
     page.wait_for_function(
-        "[...probe.elements('.player h1')][0].textContent.endsWith('The whitening budget')"
+        "[...probe.elements('.player h1')][0].textContent.endsWith('Few rows, many features')"
     )
     page.go_forward()
     page.wait_for_function("location.search.includes('step=8')")
@@ -123,6 +129,8 @@ def test_a_link_to_a_lesson_on_a_phone_in_the_dark(visit):
     page.get_by_role("button", name="present to a class: large type, arrow keys").click()
     page.wait_for_function("location.search.includes('present=1')")
     assert not page.get_by_role("navigation", name="pages").is_visible()
+    page.keyboard.press("ArrowRight")  # the further case of lesson 3
+    page.evaluate("probe.frames(2)")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("location.search.includes('step=4')")
     assert page.locator(".reveal").inner_text() == ""
@@ -134,6 +142,44 @@ def test_a_link_to_a_lesson_on_a_phone_in_the_dark(visit):
     page.keyboard.press("Escape")
     page.wait_for_function("!location.search.includes('present')")
     assert page.get_by_role("navigation", name="pages").is_visible()
+
+
+def test_a_class_is_led_through_by_arrows_alone(visit):
+    """To the end and back, on one screen, the plane undistorted; loaded again, the answers are still there."""
+    page = visit("?page=learn&present=1&step=9", figures=None)
+    page.wait_for_function("probe.texts().auroc_says")
+    assert "lesson 1 is shown" in page.get_by_role("alert").first.inner_text()
+    assert "step=9" not in page.url
+    told = (
+        "(() => { const d = probe.models.find((m) => m.data?.course).data; return `${d.step} ${d.stage}` })()"
+    )
+    seen = set()
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+        page.evaluate("probe.frames(1)")
+        seen.add(page.evaluate(told).split()[0])
+        if "end" in seen:
+            break
+    assert seen == {*map(str, range(1, 9)), "end"}
+    page.keyboard.press("ArrowLeft")
+    for _ in range(40):
+        page.keyboard.press("ArrowLeft")
+        page.evaluate("probe.frames(1)")
+    assert page.evaluate(told).split()[0] == "1"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.search.includes('step=2')")
+    units = """() => { const f = probe.tagged("plane:figure"), {width, height} = Bokeh.index.find_one(f).frame.bbox
+      return [width / (f.x_range.end - f.x_range.start), height / (f.y_range.end - f.y_range.start)] }"""
+    for viewport in ({"width": 1920, "height": 1080}, DESKTOP):
+        page.set_viewport_size(viewport)
+        page.wait_for_timeout(250)
+        across, up = page.evaluate(units)
+        assert across == pytest.approx(up, rel=0.04)
+        assert page.evaluate(TALL)
+        assert page.evaluate(WIDE)
+    page.reload()
+    page.wait_for_selector(".player h1")
+    page.wait_for_function("[...probe.elements('.reveal')][0]?.textContent.length > 0")
 
 
 def test_alpha_is_a_table(start, world):
