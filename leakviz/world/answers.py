@@ -46,7 +46,7 @@ WORLD_ALPHAS: NDArray[np.float64] = np.array(
 
 N_BINS = 40
 N_POINTS = 101
-N_TREES = 16  # as many as a slider can wait for
+N_TREES = 12  # as many as a slider can wait for
 
 _COVARIANCES: dict[str, Covariance] = {"one-class": "one-class", "class-conditional": "tied"}
 _EIGHTHS = tuple(part / 8 for part in range(9))
