@@ -24,7 +24,7 @@ test: $(EXTRAS_STAMP) chromium
 	$(BIN)/ruff check .
 	@# One server for all browser tests; types are checked while the first of them wait for it.
 	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder; tests=$$?; \
-	wait $$types && exit $$tests || { echo 'mypy or a test failed: see above'; exit 1; }
+	wait $$types && exit $$tests || { echo 'mypy found errors: see above'; exit 1; }
 
 # One environment at a time: another PYTHON makes it anew. Python compiles what it imports; the rest is not worth the minute.
 $(STAMP): pyproject.toml
