@@ -321,7 +321,7 @@ def histograms(
         backend,
         title=FIGURES["histograms"],
         xlabel="more unusual →",
-        ylabel="share of rows",
+        ylabel="share",
         xlim=(float(now["bin_start"]), float(now["bin_end"])),
         ylim=(0.0, float(now["share_end"])),
         height=160,
