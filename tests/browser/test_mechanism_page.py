@@ -149,7 +149,7 @@ def test_a_class_is_led_through_by_arrows_alone(visit):
     page = visit("?page=learn&present=1&step=9", figures=None)
     page.wait_for_function("probe.texts().auroc_says")
     assert "lesson 1 is shown" in page.get_by_role("alert").first.inner_text()
-    assert "step=9" not in page.url
+    page.wait_for_function("() => !location.search.includes('step=9')")
     told = (
         "(() => { const d = probe.models.find((m) => m.data?.course).data; return `${d.step} ${d.stage}` })()"
     )
