@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -27,7 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from first_paint import start_server
+from first_paint import free_port, start_server
 from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).resolve().parent
@@ -153,12 +152,6 @@ PROBE = r"""(() => {
     look()
   })
 })()"""
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        return free.getsockname()[1]
 
 
 class Page:

@@ -52,6 +52,12 @@ def seen(browser: Browser, url: str, wanted: str) -> float:
     return took
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return free.getsockname()[1]
+
+
 def start_server(port: int, script: Path) -> subprocess.Popen:
     command = [
         sys.executable,
@@ -83,9 +89,7 @@ def main() -> None:
     root = HERE.parent
     script = empty.with_suffix(".tmp.py")
     script.write_text(EMPTY.format(root=str(root)))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     times: dict[str, list[float]] = {k: [] for k in ("empty cold", "app cold", "empty warm", "app warm")}
     try:
         with sync_playwright() as p:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from drag import free_port
+from first_paint import free_port
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from leakviz.arms import simulate_arms
