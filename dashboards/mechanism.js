@@ -47,6 +47,16 @@ export function render({model, view, el}) {
   // ---- what moves by itself
   const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
   let walking = 0 // the number of the last walk: another, or a hand, ends it
+  const travel = (long, wanted, go) => { // goes on frame by frame as long as it is wanted, from 0 to 1 in so many ms
+    const begun = performance.now(), all = still() ? 0 : long
+    const step = () => {
+      if (!wanted()) return
+      const way = all ? Math.min(1, (performance.now() - begun) / all) : 1
+      go(way)
+      if (way < 1) requestAnimationFrame(step)
+    }
+    step()
+  }
 
   // ---- the switch
   let turn = 0, goal = null // where it is turning to
@@ -54,20 +64,16 @@ export function render({model, view, el}) {
     const t = table()
     if (!t) return
     const last = t.values.share.length - 1, to = on ? last : 0, from = t.state.share
-    const mine = ++turn, begun = performance.now()
-    const long = still() ? 0 : LONG * Math.abs(to - from) / last
+    const mine = ++turn
     goal = on
     show_switch(on)
-    const step = () => {
-      if (mine !== turn) return
-      const way = long ? Math.min(1, (performance.now() - begun) / long) : 1
+    travel(LONG * Math.abs(to - from) / last, () => mine === turn, (way) => {
       t.move({share: Math.round(from + (to - from) * way)})
-      if (way < 1) { requestAnimationFrame(step); return }
+      if (way < 1) return
       goal = null
       show_switch(on)
       t.release()
-    }
-    step()
+    })
   }
   const knob = make("button", {type: "button", role: "switch", class: "switch", "aria-checked": "false", "aria-describedby": "switch-help"},
     make("span", {class: "track"}), make("span", {class: "name"}, "OOD class in the fit set"))
@@ -118,28 +124,21 @@ export function render({model, view, el}) {
   // Goes to a value as a hand would; what is on the way is asked for as for a hand.
   const walk = ([name, to]) => {
     const {c, input, tell} = parts.get(name), from = Number(input.value), goal = at_of(c, to)
-    const mine = ++walking, begun = performance.now(), long = still() ? 0 : WALK
-    const step = () => {
-      if (mine !== walking || !data.shown.includes(name)) return
-      const way = long ? Math.min(1, (performance.now() - begun) / long) : 1
+    const mine = ++walking
+    travel(WALK, () => mine === walking && data.shown.includes(name), (way) => {
       input.value = Math.round(from + (goal - from) * way * way * (3 - 2 * way))
       tell()
       ask({[name]: value_of(c, Number(input.value))}, way === 1)
-      if (way < 1) requestAnimationFrame(step)
-    }
-    step()
+    })
   }
 
   // Alpha is in the table: it goes there without the server.
   const glide = (to) => {
-    const t = table(), from = t?.state.alpha, mine = ++walking, begun = performance.now(), long = still() ? 0 : WALK
-    const step = () => {
-      if (mine !== walking || table() !== t) return
-      const way = long ? Math.min(1, (performance.now() - begun) / long) : 1
+    const t = table(), from = t?.state.alpha, mine = ++walking
+    travel(WALK, () => t && mine === walking && table() === t, (way) => {
       t.move({alpha: Math.round(from + (to - from) * way)})
-      way < 1 ? requestAnimationFrame(step) : t.release()
-    }
-    if (t) step()
+      if (way === 1) t.release()
+    })
   }
 
   const again = make("button", {type: "button", class: "framed"}, "Reset")

@@ -24,7 +24,8 @@ nav { display: flex; flex: 0 1 auto; min-width: 0; gap: 15px; overflow-x: auto; 
 nav a { color: $muted; text-decoration: none; line-height: 52px; white-space: nowrap }
 nav span { line-height: 52px; white-space: nowrap }
 nav a.on { color: $ink; box-shadow: inset 0 -2px $accent }
-.space { flex: 1 }
+.space { flex: 1; margin-left: -24px }
+.told:empty { display: none }
 .data, .told { flex: 0 1000 auto; font-size: 13px; color: $muted; min-width: 0; max-width: 300px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
 button { font: 13px/1.45 $font; color: $ink; background: none; border: 1px solid $hair; border-radius: 6px; padding: 5px 10px; white-space: nowrap; cursor: pointer }
 button:hover { border-color: $muted }

@@ -3,6 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from dashboards.lessons import ENDING
 from dashboards.mechanism import MechanismPage
 from dashboards.mechanism_answers import number
 from leakviz.lessons import lessons
@@ -12,6 +13,7 @@ from .conftest import DESKTOP, PHONE, Frames, drag, visits
 WIDE = "document.documentElement.scrollWidth <= innerWidth"
 TALL = "document.documentElement.scrollHeight <= innerHeight"
 HAND = "probe.models.find((m) => m.data?.wiring && m.data.shown).data"
+SIZE = "parseFloat(getComputedStyle([...probe.elements('.player h1')][0]).fontSize)"
 KEPT = "globalThis.canvases.every((c) => c.isConnected) && [...probe.elements('canvas')].every((c) => canvases.includes(c))"
 
 
@@ -55,6 +57,8 @@ def test_the_tour_by_keyboard(visit):
     for lesson in told:
         page.wait_for_function("n => location.search.includes(`step=${n}`) || n === 1", arg=lesson.number)
         assert page.locator(".player h1").inner_text().endswith(lesson.title)
+        marked = page.locator(".bar [aria-current]").all_inner_texts()
+        assert marked == [str(lesson.number)]
         assert page.locator(".reveal").inner_text() == ""
         assert page.evaluate(WIDE)
         if lesson.kind == "where":
@@ -85,8 +89,24 @@ def test_the_tour_by_keyboard(visit):
             page.wait_for_function(
                 "t => [...probe.elements('.reveal')][0].textContent === t", arg=further.text
             )
+            assert page.evaluate(TALL)
+        page.set_viewport_size(PHONE)
+        page.evaluate("probe.frames(2)")  # figures take their size a little later
+        assert page.evaluate(WIDE), lesson.slug
+        page.set_viewport_size(DESKTOP)
+        page.evaluate("probe.frames(2)")
         page.keyboard.press("Enter")
     page.wait_for_function("location.search.includes('step=end')")
+    page.wait_for_function(TALL)
+    assert page.get_by_role("heading", name=ENDING["title"]).is_visible()
+    checks = page.locator(".player ol li").all_inner_texts()
+    assert len(checks) == len(ENDING["checks"])
+    for shown, check in zip(checks, ENDING["checks"], strict=True):
+        assert shown.startswith(check["text"])
+    page.set_viewport_size(PHONE)
+    page.evaluate("probe.frames(2)")
+    assert page.evaluate(WIDE)
+    page.set_viewport_size(DESKTOP)
     table = page.get_by_role("table", name="your answers and the truth")
     for lesson in told:
         row = table.get_by_role("row").filter(has_text=lesson.title).inner_text()
@@ -126,9 +146,11 @@ def test_a_link_to_a_lesson_on_a_phone_in_the_dark(visit):
 
     # Before a class: large, without the frame, by arrow keys.
     page.set_viewport_size(DESKTOP)
+    before = page.evaluate(SIZE)
     page.get_by_role("button", name="present to a class: large type, arrow keys").click()
     page.wait_for_function("location.search.includes('present=1')")
     assert not page.get_by_role("navigation", name="pages").is_visible()
+    assert page.evaluate(SIZE) >= 1.2 * before
     page.keyboard.press("ArrowRight")  # the further case of lesson 3
     page.evaluate("probe.frames(2)")
     page.keyboard.press("ArrowRight")

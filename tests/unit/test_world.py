@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import combine_pvalues, ks_2samp, kstwobign
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import IsolationForest
 from sklearn.metrics import auc, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
@@ -18,6 +19,7 @@ from leakviz.errors import InputError
 from leakviz.lessons import _twins
 from leakviz.moments import fit_statistics
 from leakviz.world import DETECTORS, FRAME, LEVELS, WORLD_ALPHAS
+from leakviz.world.answers import N_TREES
 from leakviz.world.draw import world_features
 from leakviz.world.level_sets import gaussian_level_sets, grid_level_set
 from leakviz.world.twins import TWINS
@@ -181,7 +183,15 @@ def test_scores_are_those_of_the_detectors_written_out(worlds, scored, there):
         for rows in (world.fit, tests)
     ]
     fiftieth = NearestNeighbors(n_neighbors=50).fit(unit[0]).kneighbors(unit[1])[0][:, -1]
-    for detector, anomaly in (("one-class", one), ("class-conditional", nearest), ("knn", fiftieth)):
+    forest = IsolationForest(n_estimators=N_TREES, random_state=world.seed).fit(world.fit)
+    written_out = {
+        "one-class": one,
+        "class-conditional": nearest,
+        "knn": fiftieth,
+        "isolation-forest": -forest.score_samples(tests),
+    }
+    assert set(written_out) == set(DETECTORS)
+    for detector, anomaly in written_out.items():
         found = scored[there, detector]
         assert np.concatenate([found.id_score, found.ood_score]) == pytest.approx(-anomaly, abs=1e-6)
         assert float(found.auroc) == pytest.approx(roc_auc_score(truth, anomaly), abs=1e-4)

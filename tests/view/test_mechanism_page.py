@@ -1,6 +1,7 @@
 """The page Learn without a browser: its table is the core's, and its lessons ask before they show."""
 
 import gc
+import json
 import re
 import weakref
 from functools import partial
@@ -68,9 +69,15 @@ def test_the_table_is_what_score_world_answers(detector):
             now = table.isel(share=-in_fit, alpha=int(np.flatnonzero(alpha == WORLD_ALPHAS)[0]))
             assert now["auroc_says"].item() == answers.number(float(core["auroc"]))
             assert now["word_says"].item() == word(float(core["low"]), float(core["high"]))
+            both = [answers.number(float(core[end])) for end in ("low", "high")]
+            assert now["interval_says"].item() == " to ".join(both)
             assert now["unsup_says"].item() == answers.number(float(core["best_unsup"]))
             np.testing.assert_allclose(now["tpr"], core["true_positive_rate"], atol=1e-6)
-            np.testing.assert_allclose(now["ood_share"], core["ood_count"] / 200, atol=1e-6)
+            assert now["now_x"].item() == pytest.approx(float(core["oracle_lda"]), abs=1e-12)
+            assert now["now_y"].item() == pytest.approx(float(core["best_unsup"]), abs=1e-12)
+            for kind in ("id", "ood"):
+                share = core[f"{kind}_count"] / len(getattr(here, f"{kind}_test"))
+                np.testing.assert_allclose(now[f"{kind}_share"], share, atol=1e-6)
             np.testing.assert_allclose(now["oracle_x"], core["oracle_x"])
             kind = "round" if detector == "one-class" else "winding"
             for level in range(3):
@@ -171,6 +178,19 @@ def test_a_lesson_asks_before_it_shows(start):
     assert start.live.at()["see_line"]
     assert not start.live.at()["see_levels"]
     assert start.hand.shown == list(KNOBS[1])
+
+
+def test_every_step_has_a_link_of_its_own(start):
+    titles = {str(lesson.number): lesson.title for lesson in lessons()}
+    assert list(titles) == list("12345678")
+    written = json.loads(start.player.course)  # what the browser writes, by number
+    assert {str(one["number"]): one["title"] for one in written["lessons"]} == titles
+    for step in (*titles, END):
+        assert start.state.read(f"?step={step}") == []
+        assert start.player.step == step  # the one that it writes
+        assert start.state.query() == f"step={step}"
+        if step not in ("8", END):
+            assert start.case == lesson_case(int(step), -1)
 
 
 def test_what_is_revealed_is_what_the_page_shows(start):
