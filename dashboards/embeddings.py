@@ -31,7 +31,7 @@ from dashboards.markup import link_note, markup, waiting_note
 from dashboards.shelf import Shelf
 from dashboards.state import OwnFileState
 from dashboards.upload import megabytes
-from dashboards.wizard import Wizard, in_memory, short, untaken
+from dashboards.wizard import Wizard, in_memory, note_questions, short, untaken
 from dashboards.work import Job, in_document, in_thread, start
 from leakviz.audit import explain, headline
 from leakviz.embeddings import EmbeddingsInspection, inspect_embeddings
@@ -74,6 +74,7 @@ OPTIONS: dict[str, dict[str, str]] = {
     "overlap": {"refuse": "refuse, so that they can be removed", "report": "count them and go on"},
 }
 DEFAULTS = {"shrinkage": "ledoit-wolf", "k": "50", "overlap": "refuse"}
+NO_ARRAY = " No array here could be it: drop one more .npy file, or another file."
 SAY_REPORT = "say overlap='report' to count them and go on"  # as the core words it
 AGAIN: dict[str, tuple[str, str, dict[str, str]]] = {
     "role_column": (
@@ -166,9 +167,9 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
     ...     id_test=place[:400] + rng.normal(size=(400, 3)), ood_test=place[400:] + rng.normal(size=(200, 3)))
     >>> page = EmbeddingsPage()
     >>> page.load(file.getvalue(), "emb.npz")
-    >>> page.answer("ood_class", "2")
+    >>> page.say("ood_class", "2")
     >>> page.use()
-    >>> page.answer_now().attrs["verdict"], page.shelf.batteries[0].dataset["regime"].values.tolist()
+    >>> page.answer().attrs["verdict"], page.shelf.batteries[0].dataset["regime"].values.tolist()
     ('fires', ['leak', 'clean-excl'])
     """
 
@@ -228,7 +229,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
 
     # ---- answers
 
-    def answer_now(self) -> xr.Dataset:
+    def answer(self) -> xr.Dataset:
         """Return the core's answer to the audit that is shown, as `leakviz.audit_split` gives it.
 
         Raises
@@ -291,7 +292,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         self._job = Job("Making the example", "the example")
         start(self._read(self._job, None, "example.npz", {}), self._tasks)
 
-    def answer(self, role: str, value: str) -> None:
+    def say(self, role: str, value: str) -> None:
         """Answer a question about the file or the audit; an empty text takes an answer back."""
         if self.found is None or role not in ROLES or self._job:
             return
@@ -453,13 +454,8 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         self._note_questions()
 
     def _note_questions(self) -> None:
-        """Remember what was asked: a question that is answered stays where it stands."""
-        for question in self.found.questions if self.found else ():
-            options = tuple((option.value, option.text) for option in question.options)
-            missing = (
-                "" if options else " No array here could be it: drop one more .npy file, or another file."
-            )
-            self._asked.setdefault(question.role, (question.text + missing, options))
+        if self.found:
+            note_questions(self._asked, self.found.questions, none=NO_ARRAY)
 
     # ---- what is seen
 

@@ -44,6 +44,8 @@ from dashboards.markup import link_note, markup
 from dashboards.shelf import Shelf
 from dashboards.state import LONGEST, PageState, asked_of, other_file
 from dashboards.stencil import figure_pane
+from leakviz.errors import InputError
+from leakviz.lodo.cases import GIVEN
 from leakviz.lodo.retention import QUADRANTS
 from leakviz.lodo.words import retention_sentence
 
@@ -56,6 +58,7 @@ _STRIP = (
 )
 ORDERS = {"top": 1, "own": 4, "page": 6, "below": 9}
 
+_UNSHIPPED = "The features behind these scores are not shipped, so {}: choose “logistic, balanced”."
 # What stands where a case has nothing to draw, by section.
 _NOTHING = {
     "pairs": "There are no matrices here: no score of a row is public, so no pair of rows can be compared.",
@@ -64,24 +67,18 @@ _NOTHING = {
         PUBLISHED: "The printed features belong to the logistic model on SAE features: choose it to see what its "
         "coefficients keep.",
         "": "Retention compares coefficients, so it is measured on the balanced logistic model: choose it.",
-        "minilm": "The features behind these scores are not shipped, so there are no coefficients to compare: choose "
-        "“logistic, balanced”.",
+        "minilm": _UNSHIPPED.format("there are no coefficients to compare"),
     },
     "explanation": {
         PUBLISHED: "The published rows are not public, so there is none to explain.",
         "": "Attributions are of the balanced logistic model: choose it.",
-        "tfidf": "The features behind these scores are not shipped, so no row can be explained: choose “logistic, balanced”.",
-        "minilm": "The features behind these scores are not shipped, so no row can be explained: choose “logistic, "
-        "balanced”.",
+        **dict.fromkeys(GIVEN, _UNSHIPPED.format("no row can be explained")),
     },
     "ablation": {
         PUBLISHED: "Rows and features are not public, so nothing can be fitted without the shortcuts. The paper reports a "
         "change of 0.001 in the pooled AUROC (Table 13), for one list of shortcuts that has seen every source.",
         "": "The ablation takes the shortcuts of the balanced logistic model away: choose “logistic, balanced”.",
-        "tfidf": "The features behind these scores are not shipped, so nothing can be fitted without the shortcuts: choose "
-        "“logistic, balanced”.",
-        "minilm": "The features behind these scores are not shipped, so nothing can be fitted without the shortcuts: choose "
-        "“logistic, balanced”.",
+        **dict.fromkeys(GIVEN, _UNSHIPPED.format("nothing can be fitted without the shortcuts")),
     },
 }
 
@@ -118,7 +115,7 @@ class LodoState(PageState):
         super().__init__(**params)
         self.own: dict[str, Subject] = {}
         self.fresh: dict[tuple[str, str], Subject] = {}  # cases that ship, recomputed in this session
-        self.suit(self.case, self.model)
+        self.told = self._suit_first(self.case, self.model)
 
     def offer(self, subject: Subject) -> None:
         """Take what was computed in this session as what can be chosen."""
@@ -130,20 +127,45 @@ class LodoState(PageState):
 
     def subject(self) -> Subject:
         """Return the case and classifier that are chosen."""
-        if self.case in self.own:
-            return self.own[self.case]
-        return self.fresh.get((self.case, self.model)) or answers.shipped(self.case, self.model)
+        return self._subject_of(self.case, self.model)
+
+    def _subject_of(self, case: str, model: str) -> Subject:
+        if case in self.own:
+            return self.own[case]
+        return self.fresh.get((case, model)) or answers.shipped(case, model)
 
     def suit(self, case: str, model: str = "") -> None:
-        """Offer the classifiers, metrics and baselines of a case; keep of the state what is among them."""
+        """Offer the classifiers, metrics and baselines of a case; keep of the state what is among them.
+
+        Raises
+        ------
+        leakviz.InputError
+            If a kept result does not match its data; nothing is changed then.
+        """
         models = [self.own[case].model] if case in self.own else answers.classifiers(case)
+        subject = self._subject_of(case, model if model in models else models[0])
         with param.discard_events(self):
             self.case = case
             self._offer("model", models, model)
-            subject = self.subject()
             self._offer("metric", subject.metrics, self.metric)
             self._offer("baseline", subject.baselines, self.baseline)
             self.row = min(self.row, max(subject.n_rows - 1, 0))
+
+    def _suit_first(self, case: str, model: str) -> list[str]:
+        """Suit a case, or the first that can be shown; return what is wrong with those before it."""
+        told: list[str] = []
+        for other in dict.fromkeys((case, *CASES)):
+            try:
+                self.suit(other, model if other == case else "")
+            except InputError as error:
+                told.append(self.refused(other, error))
+            else:
+                break
+        return told
+
+    def refused(self, case: str, error: InputError) -> str:
+        """Say that a case cannot be shown, and why."""
+        return f"“{self.title('case', case)}” is not shown: {error}."
 
     def _offer(self, name: str, objects: list[str], value: str) -> None:
         self.param[name].objects = objects
@@ -172,7 +194,9 @@ class LodoState(PageState):
                 told.append(f"The link asks for case “{case}”, which is not here; the default is shown.")
             case = asked["case"] = self.param["case"].default
         before = {name: getattr(self, name) for name in self.names()}
-        self.suit(case, asked.get("model", ""))
+        if refused := self._suit_first(case, asked.get("model", "")):
+            told += refused
+            asked = {"case": self.case}  # the rest is about what cannot be shown
         told += super()._read(urlencode(asked))
         # What was changed to suit the case has not been told to anybody.
         self.param.trigger(
@@ -294,7 +318,6 @@ class LodoPage(pn.viewable.Viewer):
         self._menus: dict[str, pn.widgets.Select] = {}
         self._texts: dict[str, pn.pane.HTML] = {}
         self._root: pn.Column | None = None
-        self._quadrants_of = self._subject
         self.live = self._make_live()
         self.quadrants = self._make_quadrants()
         self._settle()
@@ -512,8 +535,8 @@ class LodoPage(pn.viewable.Viewer):
     def _follow(self, *events: Any) -> None:
         changed = {e.name for e in events}
         with pn.io.hold():
-            if changed & {"case", "model"}:
-                self.state.suit(self.state.case, self.state.model)
+            if changed & {"case", "model"} and not self._suits():
+                return
             other = self.state.subject() is not self._subject
             if other:
                 self._choose()
@@ -523,6 +546,19 @@ class LodoPage(pn.viewable.Viewer):
                 self._show()
             elif changed - {"threshold", "firing"}:
                 self._show(changed)
+
+    def _suits(self) -> bool:
+        """Suit the case that was chosen, or say why it cannot be shown and go back."""
+        state, shown = self.state, self._subject
+        try:
+            state.suit(state.case, state.model)
+        except InputError as error:
+            told = state.refused(state.case, error)
+            state.suit(shown.case, shown.model)
+            state.told = [told]
+            self._show_menus()
+            return False
+        return True
 
     def _choose(self) -> None:
         """Show another case or classifier: its tables go to the browser after its figures."""
@@ -722,17 +758,10 @@ class LodoPage(pn.viewable.Viewer):
             f'<tr><th scope="row">{label}</th><td class="n">{first}</td><td class="n">{second}</td></tr>'
             for label, first, second in rows
         )
-        bare = [
-            p
-            for p in (state.baseline, "lodo")
-            if answers.pair_rows(s, p, state.scope, state.baseline) is None
-        ]
+        drawn_of = {"known": f"in {BASELINES[state.baseline]}", "left-out": "with the source left out"}
+        bare = " and none ".join(words for name, words in drawn_of.items() if self._data(name) is None)
         without = (
-            '<p class="small">There is no figure of pairs '
-            + " and none ".join(
-                "with the source left out" if p == "lodo" else f"in {BASELINES[p]}" for p in bare
-            )
-            + ": no pair of rows with both labels has scores there.</p>"
+            f'<p class="small">There is no figure of pairs {bare}: no pair of rows with both labels has scores there.</p>'
             if bare
             else ""
         )
@@ -916,7 +945,8 @@ class LodoPage(pn.viewable.Viewer):
         )
 
     def _said(self) -> str:
-        said = answers.said(self._subject, self.state.baseline)
+        baseline = self.state.baseline
+        said = self._made("said", (baseline,), lambda: answers.said(self._subject, baseline))
         if not said:
             return ""
         return (

@@ -25,10 +25,9 @@ from leakviz.decimals import stops
 from leakviz.lodo.compare import compare
 from leakviz.lodo.fits import MODELS, class_weight_of
 from leakviz.lodo.inputs import check_labelled
-from leakviz.lodo.words import noise_fails
+from leakviz.lodo.words import level_of, noise_fails
 
 T = TypeVar("T")
-V = TypeVar("V")
 
 PUBLISHED, OWN = "published", "own:"
 THRESHOLDS = stops("-0.5", "1", "0.01")
@@ -346,15 +345,23 @@ def span(low: Any, high: Any) -> str:
 # ---- the same rows, the same names
 
 
+_KEPT: weakref.WeakKeyDictionary[Subject, dict[tuple, Any]] = weakref.WeakKeyDictionary()
+
+
+def kept_of(subject: Subject, key: tuple, make: Callable[[], T]) -> T:
+    """Return what is made of a subject for a key, made once per process and kept as long as the subject lives."""
+    of = _KEPT.setdefault(subject, {})
+    if key not in of:
+        of[key] = make()
+    return of[key]
+
+
 def _once(make: Callable[[Subject], T]) -> Callable[[Subject], T]:
-    """Keep what is made of a subject as long as the subject lives: sessions that show the same share it."""
-    kept: weakref.WeakKeyDictionary[Subject, T] = weakref.WeakKeyDictionary()
+    """Keep what is made of a subject: sessions that show the same share it."""
 
     @wraps(make)
     def once(subject: Subject) -> T:
-        if subject not in kept:
-            kept[subject] = make(subject)
-        return kept[subject]
+        return kept_of(subject, (make,), lambda: make(subject))
 
     return once
 
@@ -1101,7 +1108,7 @@ def known_by_name(subject: Subject) -> list[tuple[str, str, str, str]]:
     of = subject.result
     if subject.published:
         return []
-    level = f"{100 * float(of.attrs.get('level', 0.95)):g} %"
+    level = level_of(of)
     ends = span(of["name_auc_null_low"], of["name_auc_null_high"])
     rows = [
         (
@@ -1152,17 +1159,6 @@ def said(subject: Subject, baseline: str) -> list[str]:
         here = [str(n) for n, v in same.data_vars.items() if "protocol" in v.dims]
         of = of.drop_dims("protocol").assign({name: same[name] for name in here})
     return [html.escape(s) for s in leakviz.explain_lodo(of, baseline=baseline)]
-
-
-_KEPT: weakref.WeakKeyDictionary[Subject, dict[tuple, Any]] = weakref.WeakKeyDictionary()
-
-
-def kept_of(subject: Subject, key: tuple, make: Callable[[], V]) -> V:
-    """Return what is made of a subject for a key, made once per process and kept as long as the subject lives."""
-    of = _KEPT.setdefault(subject, {})
-    if key not in of:
-        of[key] = make()
-    return of[key]
 
 
 def renamed(subject: Subject, title: str) -> Subject:

@@ -18,7 +18,7 @@ from typing import Any
 
 import leakviz
 from dashboards.lodo_answers import CLASSIFIERS, OWN, Subject, computed, shipped
-from dashboards.wizard import Wizard, in_memory, text_again
+from dashboards.wizard import Wizard, in_memory, note_questions, text_again
 from dashboards.work import Job, in_document, in_thread, start
 from leakviz.lodo.table import SourceInspection
 from leakviz.predictions.sources import quoted
@@ -91,7 +91,7 @@ class OwnTable(Wizard):
 
     # ---- what the user does
 
-    def answer(self, role: str, value: str) -> None:
+    def say(self, role: str, value: str) -> None:
         """Answer a question about the file; an empty text takes an answer back."""
         if self.found is None or role not in ROLES or self._job:
             return
@@ -207,10 +207,8 @@ class OwnTable(Wizard):
         self._note_questions()
 
     def _note_questions(self) -> None:
-        """Remember what was asked: a question that is answered stays where it stands."""
-        for question in self.found.questions if self.found else ():
-            options = tuple((option.value, option.text) for option in question.options)
-            self._asked.setdefault(question.role, (question.text, options))
+        if self.found:
+            note_questions(self._asked, self.found.questions)
 
     # ---- what is seen
 

@@ -197,7 +197,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
     >>> page.load(b"risk,outcome\\n0.9,case\\n0.2,control\\n", "preds.csv")
     >>> [question.role for question in page.found.questions]
     ['positive']
-    >>> page.answer("positive", "case")
+    >>> page.say("positive", "case")
     >>> page.use()  # where nothing is asked, a file is used at once
     >>> page.shelf.own[0].title, page.results[page.shelf.own[0].name].verdict
     ('preds.csv', 'undetermined')
@@ -255,6 +255,18 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
 
     # ---- answers
 
+    def answer(self) -> BlindTest:
+        """Return the core's answer to the predictions that came last, as `leakviz.blind_test` gives it.
+
+        Raises
+        ------
+        ValueError
+            If there are none yet.
+        """
+        self._need("purity")
+        assert self.look.test is not None
+        return self.look.test
+
     def figure(self, name: str = "purity", backend: str = "bokeh") -> Any:
         """Return the purity curve of the predictions that came last as a HoloViews element.
 
@@ -289,7 +301,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
 
     # ---- what the user does
 
-    def answer(self, role: str, value: str) -> None:
+    def say(self, role: str, value: str) -> None:
         """Answer a question about the file, or take the answer back with an empty text."""
         if self._unread is None or role not in ROLES:
             return

@@ -10,7 +10,7 @@ import asyncio
 import io
 import os
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,14 +19,16 @@ import panel as pn
 from dashboards.sheet import Sheet
 from dashboards.upload import Upload, megabytes
 from dashboards.work import Job, attempt, start
+from leakviz.embeddings import EmbeddingsQuestion
 from leakviz.errors import InputError
+from leakviz.predictions.records import Question
 from leakviz.predictions.sources import quoted
 
 
 class Wizard:
     """A mixin: the strip for a file, the sheet below it, and the work between them.
 
-    A subclass has ``answer(role, value)``, ``use()``, ``_read(job, file, name, options)`` and ``_show()``; it calls
+    A subclass has ``say(role, value)``, ``use()``, ``_read(job, file, name, options)`` and ``_show()``; it calls
     `_open` when it is made.
 
     Attributes
@@ -78,7 +80,7 @@ class Wizard:
 
             pn.state.on_session_destroyed(gone)
 
-    def answer(self, role: str, value: str) -> None:
+    def say(self, role: str, value: str) -> None:
         """Answer a question about the file; an empty text takes an answer back."""
         raise NotImplementedError
 
@@ -113,7 +115,7 @@ class Wizard:
     def _heard(self, message: dict[str, str]) -> None:
         do, value = message.get("do", ""), message.get("value", "")
         if do == "answer":
-            self.answer(message.get("role", ""), value)
+            self.say(message.get("role", ""), value)
         elif do == "retry" and self._again and not self._job and value:
             file, name, options, role = self._again
             self._start_reading(file, name, {**options, role: value})
@@ -208,6 +210,18 @@ def in_memory(file: Any) -> io.BytesIO:
 def _close(file: Any) -> None:
     if isinstance(file, io.BytesIO):
         file.close()
+
+
+def note_questions(
+    asked: dict[str, tuple[str, tuple]], questions: Iterable[Question | EmbeddingsQuestion], *, none: str = ""
+) -> None:
+    """Remember what was asked, by role: a question that is answered stays where it stands.
+
+    `none` is said after a question that has no option.
+    """
+    for question in questions:
+        options = tuple((option.value, option.text) for option in question.options)
+        asked.setdefault(question.role, (question.text + ("" if options else none), options))
 
 
 def untaken(title: str, taken: set[str]) -> str:

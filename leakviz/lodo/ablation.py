@@ -151,11 +151,7 @@ def ablate_shortcuts(
         raise InputError(f"source has {K} values; without one, retention among the others needs two or more")
     training = [fits.without_source(labelled.code, codes, k) for k in range(K)]
     unfit = [fits.why_not(labelled.y, train) for train in training]
-    if all(unfit):
-        raise InputError(
-            f"no source can be left out: without source {labelled.names[0]!r}, {unfit[0]}, and likewise for "
-            f"each of the {K}; a model needs both labels. Merge sources, so that two hold both"
-        )
+    fits.check_sources(labelled, unfit)
     counts = np.unique(np.linspace(0, d - 1, min(steps, d)).round().astype(int)) if steps else np.arange(0)
     settings = _Settings(strength, balanced, cut, share, draws, seed, tuple(counts.tolist()))
     left_out = [k for k in range(K) if not unfit[k]]
@@ -163,8 +159,6 @@ def ablate_shortcuts(
     if steps:
         fold = fits.cross_validation(labelled, codes, folds, seed)
         split += [(fold != number, fold == number, K + number, False) for number in range(folds)]
-        for number in range(folds):
-            fits.check_training(labelled.y, fold != number, f"without fold {number}")
     tasks = [(matrix, labelled.y, labelled.code, *one, settings) for one in split]
     done = fits.run(_ablate_one, tasks, n_jobs=n_jobs, progress=progress, name="ablation")
     dropped = np.zeros((K, d), dtype=bool)
@@ -278,9 +272,8 @@ def _ablate_one(
     """Return the shortcuts among the training rows, and scores of the test rows: of the arms and of the steps."""
     basis = fixed_basis(matrix[train])
     label, home = y[train], code[train]
-    strength = (
-        settings.C * y.size / label.size
-    )  # C is meant for all rows, and total weight is the rows of a fit
+    # C is meant for all rows, and total weight is the rows of a fit.
+    strength = settings.C * y.size / label.size
     everything = np.ones(label.size)
     w, intercept = fit_coefficients(basis.Z, label, strength, everything, settings.balanced)
     others = [k for k in np.unique(home) if not fits.why_not(label, home != k)]

@@ -25,7 +25,6 @@ from leakviz.lodo.retention import describe
 from leakviz.lodo.table import SourceTable, read_sources
 from leakviz.paths import data_dir
 
-_IS_DIM = "NAME"  # an attribute of every netCDF dimension
 KINDS_OF_RESULT = ("lodo", "retention", "ablation")
 
 _HARM = (
@@ -422,10 +421,11 @@ def _read(path: Path, changed: int, size: int) -> xr.Dataset:
 def _variables(path: Path) -> xr.Dataset:
     """Return what `save_lodo` wrote, as xarray does, in a fifth of the time."""
     with h5py.File(path) as file:
-        dims = {int(v.attrs["_Netcdf4Dimid"]): name for name, v in file.items() if _IS_DIM in v.attrs}
+        # "NAME" is an attribute of every netCDF dimension.
+        dims = {int(v.attrs["_Netcdf4Dimid"]): name for name, v in file.items() if "NAME" in v.attrs}
         found = {}
         for name, v in file.items():
-            if _IS_DIM in v.attrs and v.attrs["NAME"].startswith(b"This is a netCDF dimension"):
+            if v.attrs.get("NAME", b"").startswith(b"This is a netCDF dimension"):
                 continue  # a length without values
             places = v.attrs["_Netcdf4Coordinates"] if v.ndim else ()
             values = v.asstr()[()] if v.dtype.kind == "O" else v[()]

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ import typer
 import xarray as xr
 from tqdm import tqdm
 
+from leakviz._stop import STOPPED
 from leakviz.errors import InputError
 from leakviz.lodo.ablation import ablate_shortcuts
 from leakviz.lodo.cases import check_target, result_path, save_lodo
@@ -30,6 +32,7 @@ from leakviz.lodo.table import SourceTable, read_sources
 from leakviz.lodo.words import (
     explain_ablation,
     explain_lodo,
+    level_of,
     retention_sentence,
     source_table,
     summarise_lodo,
@@ -37,7 +40,6 @@ from leakviz.lodo.words import (
 )
 from leakviz.predictions.sources import MAX_BYTES, quoted
 
-STOPPED = 130
 _LARGE = 20_000_000  # bytes from which reading shows its progress
 _MOST_FEATURES = 20  # that the words list
 _LONGEST_NAME = 40  # characters of a source's name in a table
@@ -191,15 +193,18 @@ def _used(table: SourceTable) -> list[str]:
     """Say which columns have which part, and which label is which number."""
     part = {role: quoted(column) for role, column in table.columns.items()}
     ones = int(table.y.sum())
-    names = [quoted(name) for name in table.features]
-    more = f" and {len(names) - _MOST_COLUMNS} more" if len(names) > _MOST_COLUMNS else ""
-    said = [
+    count = len(table.features)
+    return [
         f"Label: column {part['label']}; 1 is {quoted(table.positive)} ({ones:,} rows), 0 is "
         f"{quoted(table.negative)} ({table.n - ones:,} rows).",
         f"Source: column {part['source']}. Groups: {'column ' + part['groups'] if 'groups' in part else 'none'}.",
-        f"Features: {len(names)} column{'s' * (len(names) != 1)}: {', '.join(names[:_MOST_COLUMNS])}{more}.",
+        f"Features: {count} column{'s' * (count != 1)}: {_listed(table.features)}.",
     ]
-    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_COLUMNS} more" if len(names) > _MOST_COLUMNS else ""
+    return (", ".join(map(quoted, names[:_MOST_COLUMNS])) or "none") + more
 
 
 def _as_words(
@@ -227,9 +232,7 @@ def _as_words(
         lines += [_filled(sentence) for sentence in explain_ablation(found["ablation"])]
         lines.append("Taken away when a source is left out:")
         for name, taken in taken_away(found["ablation"]).items():
-            shown = ", ".join(map(quoted, taken[:_MOST_COLUMNS])) or "none"
-            more = f" and {len(taken) - _MOST_COLUMNS} more" if len(taken) > _MOST_COLUMNS else ""
-            lines.append(_filled(f"- {_short(name)}: {shown}{more}"))
+            lines.append(_filled(f"- {_short(name)}: {_listed(taken)}"))
     differs = [retention_sentence(result, found[kind]) for kind in ("retention", "ablation") if kind in found]
     lines += [_filled(said) for said in dict.fromkeys(differs) if said]
     for kind, why in undone.items():
@@ -275,18 +278,16 @@ def _as_json(
 
 def _terms(result: xr.Dataset) -> list[str]:
     """Say what the columns of the table of sources are."""
-    level = f"{100 * float(result.attrs['level']):g} %"
-    meant = [
+    return [
         "cv: cross-validation that mixes the sources.",
         *(
             ["same-source: rows held out of their source, by a model that saw its other rows."]
             if "same-source" in result.protocol.values
             else []
         ),
-        f"lodo: by a model that saw no row of the source; lodo_low, lodo_high: its {level} interval (DeLong; Wilson for "
+        f"lodo: by a model that saw no row of the source; lodo_low, lodo_high: its {level_of(result)} interval (DeLong; Wilson for "
         "recall and specificity), undefined where there are too few rows.",
     ]
-    return meant
 
 
 def _short(name: str) -> str:

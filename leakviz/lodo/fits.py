@@ -117,7 +117,7 @@ def cross_validation(
 ) -> NDArray[np.int16]:
     """Return the fold of each row: scikit-learn's stratified folds, shuffled with the seed.
 
-    Groups, where given, stay whole.
+    Groups, where given, stay whole; folds of which one leaves one label in training are refused.
     """
     least = int(np.bincount(labelled.y, minlength=2).min())
     if least < folds:
@@ -128,7 +128,7 @@ def cross_validation(
         folds, shuffle=True, random_state=seed
     )
     if groups is not None and np.unique(groups).size < folds:
-        if len(np.unique(np.stack([labelled.code, groups]), axis=1).T) == len(labelled.names):
+        if whole_sources(labelled, groups):
             raise InputError(
                 "groups say the same as source: all rows of a source are in one group, so no fold can divide a source. "
                 "Leave groups out (a source is left out whole in any case), or name finer ones, such as patients"
@@ -136,7 +136,7 @@ def cross_validation(
         raise InputError(f"folds={folds}, but there are {np.unique(groups).size} groups; give fewer folds")
     fold = np.full(labelled.n, -1, dtype=np.int16)
     with warnings.catch_warnings():
-        # A label in fewer groups than folds: the fits check what matters, both labels in training.
+        # A label in fewer groups than folds: what matters, both labels in training, is checked below.
         warnings.filterwarnings("ignore", message="The least populated class")
         splits = list(splitter.split(np.zeros((labelled.n, 1)), labelled.y, groups))
     for number, (_, test) in enumerate(splits):
@@ -145,6 +145,12 @@ def cross_validation(
                 f"folds={folds}, but groups are so large that fold {number} is empty; give fewer"
             )
         fold[test] = number
+    for number in range(folds):
+        if why := why_not(labelled.y, fold != number):
+            raise InputError(
+                f"folds={folds}: without fold {number}, {why}; a model needs both labels. Ask for other folds, or name "
+                "finer groups"
+            )
     return fold
 
 
@@ -174,10 +180,20 @@ def without_source(
     return train
 
 
-def check_training(y: NDArray, train: NDArray, what: str) -> None:
-    """Refuse a split that leaves one label in training."""
-    if why := why_not(y, train):
-        raise InputError(f"{what}, {why}; a model needs both labels. Merge sources, or leave this one away")
+def whole_sources(labelled: Labelled, groups: NDArray[np.int32] | None) -> bool:
+    """Tell whether no source can be divided: each is one row, or its rows are of one group."""
+    units = np.arange(labelled.n) if groups is None else groups
+    pairs = np.unique(np.stack([labelled.code, units]), axis=1)
+    return pairs.shape[1] == len(labelled.names)
+
+
+def check_sources(labelled: Labelled, unfit: Sequence[str]) -> None:
+    """Refuse sources of which none can be left out; `unfit` says of each why not, as `why_not` does."""
+    if all(unfit):
+        raise InputError(
+            f"no source can be left out: without source {labelled.names[0]!r}, {unfit[0]}, and likewise for "
+            f"each of the {len(unfit)}; a model needs both labels. Merge sources, so that two hold both"
+        )
 
 
 def why_not(y: NDArray, train: NDArray, least: int = 1) -> str:

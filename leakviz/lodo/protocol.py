@@ -201,11 +201,7 @@ def lodo(
     cut = _threshold(threshold)
     chosen = _model(model, features)
     unfit = _not_evaluable(labelled, codes, 2 if cut == "youden" else 1)
-    if all(unfit):
-        raise InputError(
-            f"no source can be left out: without source {labelled.names[0]!r}, {unfit[0]}, and likewise for "
-            f"each of the {len(unfit)}; a model needs both labels. Merge sources, so that two hold both"
-        )
+    fits.check_sources(labelled, unfit)
     plan = _plan(
         chosen,
         features,
@@ -248,7 +244,7 @@ def lodo(
     if told := label_columns(features, labelled.y):
         names = [str(n) for n in features.columns] if hasattr(features, "columns") else None
         beside["column_with_label"] = ", ".join(repr(names[k]) if names else f"column {k}" for k in told)
-    if _whole_sources(labelled, codes):
+    if fits.whole_sources(labelled, codes):
         beside["whole_sources"] = "yes"
     return result.assign_attrs(
         **beside,
@@ -293,37 +289,34 @@ def _plan(
     controls: int,
     identity: bool,
 ) -> list[_Fit]:
-    """Return every fit of a run; that each has both labels to train on is checked before the first.
+    """Return every fit of a run; each has both labels to train on.
 
     A source that cannot be left out is passed over, and so is the same-source protocol where it cannot be
     had; a fold without both labels ends the run, for other folds can be asked for.
     """
     plan: list[_Fit] = []
-    y, names = labelled.y, labelled.names
+    y = labelled.y
 
-    def add(
-        what: str, place: int, train: NDArray, test: NDArray, words: str, moved: NDArray | None = None
-    ) -> None:
-        fits.check_training(y, train, words)
+    def add(what: str, place: int, train: NDArray, test: NDArray, moved: NDArray | None = None) -> None:
         seed = seeds[place] if what in PROTOCOLS else seeds[0]
         call = (fits.fit_and_score, model, X, y, train, test, seed, threshold, folds, moved)
         plan.append(_Fit(what, place, test, call))
 
     def add_sources(what: str, place: int, code: NDArray[np.int32], moved: NDArray | None = None) -> None:
-        for k, name in enumerate(names):
+        for k in range(len(labelled.names)):
             train = fits.without_source(code, groups, k)
             if (code == k).any() and not fits.why_not(y, train, least):
-                add(what, place, train, code == k, f"without source {name!r}", moved)
+                add(what, place, train, code == k, moved)
 
     least = 2 if threshold == "youden" else 1
     fitted_once = not fits.open_seeds(model)
     for place, seed in enumerate(seeds):
         fold = fits.cross_validation(labelled, groups, folds, seed)
         for number in range(folds):
-            add("cv", place, fold != number, fold == number, f"without fold {number}")
+            add("cv", place, fold != number, fold == number)
         held = _held_out(labelled, groups, folds, seed)
         if held.any() and not fits.why_not(y, ~held, least):
-            add("same-source", place, ~held, held, "without the held-out part of every source")
+            add("same-source", place, ~held, held)
         if place == 0 or not fitted_once:
             add_sources("lodo", place, labelled.code)
     for draw in range(controls):
@@ -344,13 +337,6 @@ def _held_out(
     held = fits.spread_folds(strata, groups, folds, np.random.default_rng([seed, 5])) == 0
     gone = np.bincount(labelled.code[~held], minlength=len(labelled.names)) == 0
     return held & ~gone[labelled.code]
-
-
-def _whole_sources(labelled: Labelled, groups: NDArray[np.int32] | None) -> bool:
-    """Tell whether no source can be divided: each is one row, or its rows are of one group."""
-    units = np.arange(labelled.n) if groups is None else groups
-    pairs = np.unique(np.stack([labelled.code, units]), axis=1)
-    return pairs.shape[1] == len(labelled.names)
 
 
 def _not_evaluable(labelled: Labelled, groups: NDArray[np.int32] | None, least: int) -> list[str]:

@@ -170,11 +170,7 @@ def retention(
     balanced = _is_balanced(class_weight)
     tail = float((1 - as_fraction_of_one(level, name="level")) / 2)
     unfit = [fits.why_not(labelled.y, labelled.code != k) for k in range(len(labelled.names))]
-    if all(unfit):
-        raise InputError(
-            f"no source can be left out: without source {labelled.names[0]!r}, {unfit[0]}, and likewise for "
-            f"each of the {len(unfit)}; a model needs both labels. Merge sources, so that two hold both"
-        )
+    fits.check_sources(labelled, unfit)
 
     basis = fixed_basis(matrix)
     K, d = len(labelled.names), len(names)

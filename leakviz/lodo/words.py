@@ -161,7 +161,7 @@ def explain_ablation(ablation: xr.Dataset) -> list[str]:
     For every source, the features whose retention among the other sources is below 0.5 are taken away
     """
     before, after = (_three(value) for value in ablation.auc.values)
-    level = f"{100 * float(ablation.attrs['level']):g} %"
+    level = level_of(ablation)
     least, most = int(ablation.n_dropped.min()), int(ablation.n_dropped.max())
     said = [
         f"For every source, the features whose retention among the other sources is below {ablation.attrs['threshold']} "
@@ -322,7 +322,7 @@ def _gap_sentence(result: xr.Dataset, scope: str, baseline: str) -> str:
     of = result.sel(scope=scope)
     gap = of.sel(baseline=baseline)
     known, left_out = gap.matched_auc.item(), gap.matched_lodo_auc.item()
-    level = f"{100 * float(result.attrs['level']):g} %"
+    level = level_of(result)
     mixed = int((result.kind == "mixed").sum())
     where = "" if scope == "all" else f" on the {mixed} mixed source{'s' * (mixed != 1)} alone"
     if math.isnan(known) or math.isnan(left_out):
@@ -395,7 +395,7 @@ def _own_rows(result: xr.Dataset, baseline: str, lost: float, lost_pairs: float)
     )
     if math.isnan(low):
         return f"a mean of {_three(abs(lost))} within sources, without an interval"
-    over = f"{100 * float(result.attrs['level']):g} % over rows {_three(low)} to {_three(high)}"
+    over = f"{level_of(result)} over rows {_three(low)} to {_three(high)}"
     if low <= 0 <= high:
         change = "loss" if lost > 0 else "gain"
         return f"a mean {change} of {_three(abs(lost))} within sources is inside its noise ({over})"
@@ -575,8 +575,18 @@ def _draws(result: xr.Dataset, low: float, high: float) -> str:
     n = result.sizes["draw"]
     if n == 1:
         return "one draw, so no interval"
-    level = f"{100 * float(result.attrs['level']):g} %"
-    return f"mean of {n} draws, {level} {_three(low)} to {_three(high)}"
+    return f"mean of {n} draws, {level_of(result)} {_three(low)} to {_three(high)}"
+
+
+def level_of(result: xr.Dataset) -> str:
+    """Return the level of a result's intervals, as it stands before one.
+
+    Examples
+    --------
+    >>> level_of(xr.Dataset(attrs={"level": "0.95"}))
+    '95 %'
+    """
+    return f"{100 * float(result.attrs['level']):g} %"
 
 
 def _three(value: Any) -> str:

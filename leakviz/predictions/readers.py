@@ -620,7 +620,7 @@ def _check_excel_size(source: Source, max_bytes: int) -> None:
         raise InputError(
             f"{quoted(source.name)} has {source.size:,} bytes and claims to unpack to {unpacked:,} (the "
             f"largest part is {quoted(largest.filename)}), so it is refused unopened: the limit is {limit:,} "
-            f"bytes and {_EXCEL_RATIO} times its size. Save the predictions as CSV or Parquet."
+            f"bytes and {_EXCEL_RATIO} times its size. Save the table as CSV or Parquet."
         )
 
 

@@ -26,7 +26,7 @@ FORMATS = ("csv", "tsv", "parquet", "feather", "jsonl", "excel")
 
 _HEAD = 1 << 20  # bytes read to recognise a file
 
-_HOW_TO_SAVE = "Save the predictions as CSV or Parquet (pandas: frame.to_csv('preds.csv', index=False))"
+_HOW_TO_SAVE = "Save the table as CSV or Parquet (pandas: frame.to_csv('table.csv', index=False))"
 _PICKLE = (
     "is a Python pickle. leakviz never loads pickles, because opening one runs whatever code it holds. "
     "If you trust it, load it yourself and re-save: pandas.read_pickle(...).to_parquet('preds.parquet')"
@@ -176,7 +176,7 @@ def recognise(source: Source, encoding: str | None = None) -> str:
     if encoding is None and not mark_encoding(head) and b"\0" in head[:4096]:
         raise InputError(
             f"{name} is not text: byte {head.index(0) + 1:,} is NUL. If it is UTF-16 without a byte-order "
-            "mark, say encoding='utf-16-le'; else export the predictions again as CSV or Parquet."
+            "mark, say encoding='utf-16-le'; else export the table again as CSV or Parquet."
         )
     start = head.decode(encoding or mark_encoding(head) or "utf-8", errors="replace").lstrip()
     if start[:14].lower().startswith(("<!doctype html", "<html")):

@@ -652,6 +652,15 @@ def test_groups_that_are_the_sources():
     assert any(s.startswith("Every source is one group or one row") for s in explain_lodo(found))
 
 
+def test_folds_that_leave_one_label_are_refused():
+    labelled = check_labelled(np.repeat([1, 0], [6, 30]), np.tile(["a", "b"], 18))
+    groups = np.r_[np.zeros(6), 1:31].astype(np.int32)  # every positive is in the first group, so in one fold
+    with pytest.raises(
+        InputError, match=r"folds=3: without fold \d, training has \d+ rows, all with y = 0; .* finer groups"
+    ):
+        fitting.cross_validation(labelled, groups, 3, 0)
+
+
 def test_a_control_off_its_band_says_whether_it_is_chance(result):
     def said(what, mean, low, high):
         values = dict(zip(("mean", "low", "high"), (mean, low, high), strict=True))

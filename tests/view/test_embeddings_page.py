@@ -83,8 +83,8 @@ def audited(arrays):
 def test_the_answer_is_that_of_audit_split(arrays, audited):
     expected = audit_split(**{**arrays, "ood_class": "fox"})
     for name in ("oracle_lda", "maha", "knn", "best_unsup", "best_unsup_excluded", "contrast"):
-        np.testing.assert_array_equal(audited.answer_now()[name], expected[name], name)
-    assert audited.answer_now().attrs["verdict"] == expected.attrs["verdict"]
+        np.testing.assert_array_equal(audited.answer()[name], expected[name], name)
+    assert audited.answer().attrs["verdict"] == expected.attrs["verdict"]
     first = explain(expected).split("\n\n")[0]
     assert first in audited.heading.object
     assert seen(audited)["shelf"][0]["explain"] == explain(expected).split("\n\n")
@@ -103,7 +103,7 @@ def test_a_link_names_the_audit_that_is_shown(arrays, audited):
 
 
 def test_every_stop_says_what_the_rule_says(audited):
-    audit, live = audited.answer_now(), audited.view.live
+    audit, live = audited.answer(), audited.view.live
     battery = audited.shelf.batteries[0].dataset
     rng = np.random.default_rng(1)
     for gate, tau in zip(rng.choice(GATES, 25), rng.choice(TAUS, 25), strict=True):
@@ -117,7 +117,7 @@ def test_every_stop_says_what_the_rule_says(audited):
 
 
 def test_the_figures_draw_what_the_answer_holds(audited):
-    audit = audited.answer_now()
+    audit = audited.answer()
     box = audited.view.panes["box"].object
     sources = {
         tag.split("/")[1]: model.data
@@ -159,7 +159,7 @@ def test_the_saved_battery_opens_again(audited):
     data = audited.view._file().getvalue()
     saved = read_battery(data)
     assert saved["regime"].values.tolist() == ["leak", "clean-excl"]
-    np.testing.assert_array_equal(saved["best_unsup"][0], audited.answer_now()["best_unsup"])
+    np.testing.assert_array_equal(saved["best_unsup"][0], audited.answer()["best_unsup"])
     other = EmbeddingsPage()
     send(other, data, "audit.nc")
     (battery,) = other.shelf.batteries
@@ -177,7 +177,7 @@ def test_a_split_of_unknown_truth_is_a_battery_when_it_is_said(arrays):
     assert page.shelf.batteries == []
     assert len(page.shelf.audits) == 1
     assert page.view.save.visible is False
-    assert "contrast" not in page.answer_now()
+    assert "contrast" not in page.answer()
     page.view.truth.value = "clean-novel"
     (battery,) = page.shelf.batteries
     assert battery.dataset["regime"].values.tolist() == ["clean-novel"]
@@ -201,19 +201,19 @@ def test_names_of_their_own_are_asked_about(arrays):
         say(page, "answer", role=role, value=value)
     assert asks(page) == []
     assert [f["role"] for f in seen(page)["file"]["questions"]] == ["fit", "id_test", "ood_test"]
-    page.answer("fit", "")
+    page.say("fit", "")
     assert asks(page) == ["fit"]
-    page.answer("fit", "train")
-    page.answer("fit_labels", "y")
+    page.say("fit", "train")
+    page.say("fit_labels", "y")
     (field,) = [f for f in seen(page)["file"]["rest"] if f["role"] == "ood_class"]
     assert [value for value, _ in field["options"]] == ["", "cat", "dog", "elk", "fox"]
-    page.answer("ood_class", "fox")
-    page.answer("k", "20")
-    page.answer("shrinkage", "0.1")
+    page.say("ood_class", "fox")
+    page.say("k", "20")
+    page.say("shrinkage", "0.1")
     page.use()
-    assert (page.answer_now().attrs["k"], page.answer_now()["alpha"].item()) == (20, 0.1)
-    assert "contrast" in page.answer_now()
-    page.answer("k", "50")
+    assert (page.answer().attrs["k"], page.answer()["alpha"].item()) == (20, 0.1)
+    assert "contrast" in page.answer()
+    page.say("k", "50")
     assert "of the answers before" in page.heading.object
     assert seen(page)["file"]["ready"]
 
@@ -277,9 +277,9 @@ def test_rows_in_two_sets_stop_the_audit_until_it_is_said_to_count_them(arrays):
     assert "cannot be audited</b> as it is" in page.heading.object
     assert page.results == {}
     assert [f["role"] for f in seen(page)["file"]["questions"]] == ["overlap"]
-    page.answer("overlap", "report")
+    page.say("overlap", "report")
     page.use()
-    assert page.answer_now().attrs["n_overlap_fit_ood"] == 3
+    assert page.answer().attrs["n_overlap_fit_ood"] == 3
     assert page.view.live.at()["overlap"].item() == "3 rows are in two sets"
 
 

@@ -333,7 +333,7 @@ def test_files_for_paper(page):
 def test_a_table_is_asked_about_computed_and_shown(page):
     page.own.load(hospitals(), "wards.csv")
     assert [q.role for q in page.own.found.questions] == ["source"]
-    page.own.answer("source", "hospital")
+    page.own.say("source", "hospital")
     assert page.own.page()["file"]["ready"]
     page.own.use()
     assert page.own.alerts == []
@@ -402,7 +402,7 @@ def test_a_bad_file_leaves_what_was_there(page):
 def test_work_can_be_stopped(page):
     shown = page.shown
     page.own.load(hospitals(seed=1), "stopped.csv")
-    page.own.answer("source", "hospital")
+    page.own.say("source", "hospital")
     hear = page.own._show_work
     page.own._show_work = lambda job: (hear(job), page.own.stop())
     try:

@@ -61,7 +61,7 @@ def loaded(data, name="preds.csv", **answers):
     page = PredictionsPage()
     page.load(data, name)
     for role, value in answers.items():
-        page.answer(role, value)
+        page.say(role, value)
     page.use()
     assert page.alerts == []
     return page
@@ -171,14 +171,14 @@ def test_questions_can_be_answered_in_any_order():
     page = PredictionsPage()
     page.load(OPEN, "open.csv")
     assert set(asks(page)) == {"p", "y"}
-    page.answer("y", "died")
+    page.say("y", "died")
     assert set(asks(page)) == {"p", "positive"}
-    page.answer("positive", "case")
+    page.say("positive", "case")
     assert asks(page) == ["p"]
     assert not seen(page)["file"]["ready"]
     page.use()
     assert page.shelf.own == []
-    page.answer("p", "risk")
+    page.say("p", "risk")
     assert seen(page)["file"]["ready"]
     page.use()
     assert page.shelf.own[0].y.mean() == 0.75
@@ -187,9 +187,9 @@ def test_questions_can_be_answered_in_any_order():
 def test_an_answer_is_taken_back():
     page = PredictionsPage()
     page.load(OPEN, "open.csv")
-    page.answer("p", "risk")
+    page.say("p", "risk")
     assert "p" not in asks(page)
-    page.answer("p", "")
+    page.say("p", "")
     assert "p" in asks(page)
     assert page.said == {}
     (field,) = [f for f in seen(page)["file"]["questions"] if f["role"] == "p"]
@@ -200,13 +200,13 @@ def test_an_answer_is_taken_back():
 def test_what_was_decided_can_be_changed_and_is_said_again():
     page = loaded(b"p,y\n0.9,1\n0.2,0\n0.4,1\n")
     np.testing.assert_array_equal(page.shelf.own[0].y, [1, 0, 1])
-    page.answer("positive", "0")
+    page.say("positive", "0")
     (vector,) = page.shelf.own  # the same file, read another way, takes its place
     assert (list(vector.y), vector.title) == ([0, 1, 0], "preds.csv")
     assert page.used == vector.name
     assert set(page.results) == {vector.name}
     assert page.look.vector is vector
-    page.answer("positive", "")
+    page.say("positive", "")
     assert page.found.answers["positive"] == "1"
     assert [list(v.y) for v in page.shelf.own] == [[1, 0, 1]]
 
@@ -215,26 +215,26 @@ def test_an_answer_that_does_not_fit_is_a_message_and_no_vector():
     page = PredictionsPage()
     page.load(b"p,y\n0.9,1\n0.2,0\n", "preds.csv")
     (vector,) = page.shelf.own
-    page.answer("positive", "2")
+    page.say("positive", "2")
     assert "positive='2' is not in y" in seen(page)["alert"][0]
     assert page.shelf.own == [vector]
-    page.answer("positive", "")
+    page.say("positive", "")
     assert seen(page)["alert"] == []
     assert [v.name for v in page.shelf.own] == [vector.name]
-    page.answer("verdict", "leaky")  # no such question
+    page.say("verdict", "leaky")  # no such question
     assert page.said == {}
 
 
 def test_another_column_opens_the_questions_about_it_anew():
     page = PredictionsPage()
     page.load(OPEN, "open.csv")
-    page.answer("y", "died")
-    page.answer("positive", "case")
-    page.answer("p", "bmi")
+    page.say("y", "died")
+    page.say("positive", "case")
+    page.say("p", "bmi")
     assert asks(page) == ["scale"]
-    page.answer("scale", "percent")
+    page.say("scale", "percent")
     assert asks(page) == []
-    page.answer("p", "risk")
+    page.say("p", "risk")
     assert page.found.answers["scale"] == "probability"
     assert page.said == {"y": "died", "positive": "case", "p": "risk"}
 
@@ -244,7 +244,7 @@ def test_percentages_and_gaps_are_asked_about():
     page.load(b"p;y\n97,5;ja\n;nein\n12;nein\n", "prozent.csv")
     assert set(asks(page)) == {"positive", "scale", "missing"}
     for role, value in {"missing": "drop", "scale": "percent", "positive": "ja"}.items():
-        page.answer(role, value)
+        page.say(role, value)
     page.use()
     np.testing.assert_allclose(page.shelf.own[0].p, [0.975, 0.12])
     assert ["decimal mark", "comma"] in seen(page)["file"]["facts"]
@@ -292,7 +292,7 @@ def test_bad_file_gives_a_message_and_leaves_everything_else(before, case):
 def test_a_file_that_cannot_be_opened_leaves_the_one_that_is_looked_at():
     page = PredictionsPage()
     page.load(OPEN, "open.csv")
-    page.answer("p", "risk")
+    page.say("p", "risk")
     page.load(b"", "empty.csv")
     assert page.found.name == "open.csv"
     assert page.said == {"p": "risk"}
@@ -327,7 +327,7 @@ def test_a_message_that_asks_for_the_encoding_can_be_answered():
 def test_names_from_files_are_text():
     page = PredictionsPage()
     page.load(f"{HTML},died\n0.5,{HTML}\n0.2,<b>x</b>\n".encode(), f"{HTML}.csv")
-    page.answer("positive", HTML)
+    page.say("positive", HTML)
     page.use()
     assert "<img" not in page.heading.object
     assert "&lt;img" in page.heading.object
@@ -402,8 +402,8 @@ def test_reading_goes_on_beside_other_work_and_can_be_cancelled(frame):
             await asyncio.sleep(0.01)
         assert page.alerts == ["'large.csv' was not taken: you cancelled it."]
         assert page.found.name == "open.csv"
-        page.answer("y", "died")
-        page.answer("p", "risk")  # before the first answer is through
+        page.say("y", "died")
+        page.say("p", "risk")  # before the first answer is through
         while page._job:
             await asyncio.sleep(0.01)
         assert asks(page) == ["positive"]
@@ -425,7 +425,7 @@ def test_what_is_read_one_way_and_back_again_stays_while_others_take_it_in(monke
         page = PredictionsPage()
         page.load(b"p,y\n0.9,1\n0.2,0\n0.4,1\n", "preds.csv")
         for said in ("", "0", ""):
-            page.answer("positive", said)
+            page.say("positive", said)
             await asyncio.sleep(0.05)
             while page._job:
                 await asyncio.sleep(0.01)
