@@ -870,7 +870,7 @@ class FingerprintPage(pn.viewable.Viewer):
             f'<p class="small">{self.battery.sizes["setting"]} settings, {self._seeds()}. {named}{self._source()}.</p>'
         )
         body = card(
-            "Fingerprint box",
+            figures.FIGURES["scatter"],
             self._pane("scatter", hooks),
             links=downloads(
                 "fingerprint",
@@ -904,7 +904,7 @@ class FingerprintPage(pn.viewable.Viewer):
         }
         buttons = "".join(live.button("metric", i, figures.METRICS[m][1]) for i, m in enumerate(METRICS))
         body = card(
-            "Would other cuts do?",
+            figures.FIGURES["map"],
             self._pane("map", hooks),
             f"From {_ramp_legend()} Tap to move the sliders there. The ring is where you are, the cross is what the "
             "paper fixed beforehand (0.95, 0.65).",
@@ -937,9 +937,9 @@ class FingerprintPage(pn.viewable.Viewer):
             "tau": [live.tag("rates_tau", "glyph")],
         }
         return card(
-            "Sensitivity and specificity at this gate",
+            figures.FIGURES["rates"],
             self._pane("rates", hooks),
-            "Solid, vermilion: sensitivity. Dashed: specificity. Bands: Wilson 95 %. Dotted: the published tau.",
+            f"{figures.RATES_SAY}.",
             links=downloads(
                 "rates",
                 lambda backend: self.figure("rates", backend),
@@ -959,7 +959,7 @@ class FingerprintPage(pn.viewable.Viewer):
             "alpha": [live.tag("area_alpha", "glyph")],
         }
         return card(
-            "Score AUROC against alpha",
+            figures.FIGURES["area"],
             self._pane("area", hooks),
             f"AUROC of the fingerprint score at this gate and alpha: {live.text('area')}, 95 % interval "
             f"{live.text('area_interval')}. Leaks against clean settings. Band: DeLong 95 %. L-W: Ledoit-Wolf.",
@@ -1000,7 +1000,7 @@ class FingerprintPage(pn.viewable.Viewer):
         for name, target in PAIR_TARGETS.items():
             hooks[f"pair_{name}"] = [live.tag(target, "source"), live.selects(f"pairs_{name}")]
         body = card(
-            "The same class, inside and outside the fit set",
+            figures.FIGURES["contrast"],
             self._pane("contrast", hooks),
             f"{self._contrast_says()} {self._source()}.",
             links=downloads(

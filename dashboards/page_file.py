@@ -47,6 +47,8 @@ from dashboards.scenes import Scenes, record
 from dashboards.shelf import OWN, Shelf
 from dashboards.shell import FRAME_CSS, HEAD_SCRIPT, Shell
 from dashboards.state import asked_of
+from leakviz._stop import STOPPED
+from leakviz.cli import UNUSABLE
 from leakviz.paths import write_whole
 
 # What can be saved, and what of it needs the app. "lesson" is another name of the lessons.
@@ -60,8 +62,6 @@ LEFT_OUT = {
     "learn": "the controls of the world that are grey, and dragging its centres",
 }
 ALIASES = {"lesson": "learn", "lessons": "learn"}
-STOPPED = 130
-UNUSABLE = 3
 
 # The file asks nobody for anything, whatever is in it.
 _POLICY = (
@@ -169,12 +169,8 @@ def page_file(
     document = Document()
     with set_curdoc(document):
         step(0, 4)
-        page = make("" if _computed(like) else query, _copy(shelf))
+        page = open_page(make, query, shelf, like)
         told = tuple(page.state.told)
-        if _computed(like):
-            for subject in _computed(like):
-                page.state.offer(subject)
-            told = tuple(page.state.read(query))
         root = page.__panel__()
         step(1, 4)
         player = getattr(page, "player", None)
@@ -214,19 +210,33 @@ def page_file(
     return PageFile(name, text, page.state.query(), told)
 
 
-def _computed(page: Any) -> list[Any]:
+def open_page(make: Callable[[str, Shelf], Any], query: str, shelf: Shelf | None, like: Any = None) -> Any:
+    """Make a page at a state, which nobody who looks at the session's own page hears of.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the page from a query string and a shelf.
+    query : str
+        The state, as in a link.
+    shelf : Shelf or None
+        With the session's own data; it is copied.
+    like : Viewer, optional
+        A page of the session which has computed something that is in no link, and on no shelf.
+    """
+    subjects = computed(like)
+    page = make("" if subjects else query, shelf.copy() if shelf is not None else Shelf())
+    if subjects:
+        for subject in subjects:
+            page.state.offer(subject)
+        page.state.read(query)
+    return page
+
+
+def computed(page: Any) -> list[Any]:
     """Return what a session has computed on a page itself: it is in no link, and on no shelf."""
     own, fresh = (getattr(getattr(page, "state", None), part, None) for part in ("own", "fresh"))
     return [*own.values(), *fresh.values()] if isinstance(own, dict) and isinstance(fresh, dict) else []
-
-
-def _copy(shelf: Shelf | None) -> Shelf:
-    """Return a shelf with the same on it: nobody who looks at the session's one hears of this page."""
-    if shelf is None:
-        return Shelf()
-    return Shelf(
-        own=list(shelf.own), batteries=list(shelf.batteries), audits=list(shelf.audits), arms=shelf.arms
-    )
 
 
 def _add(viewable: pn.viewable.Viewable, document: Document) -> Any:
@@ -341,24 +351,50 @@ def _pack(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
 
 
-def _html(*, title: str, about: str, grey: bool, places: Sequence[str], document: str) -> str:
-    start = Path(__file__).with_name("page_file.js").read_text(encoding="utf-8")
-    alive = "what is grey is not alive, the rest works" if grey else "its sliders and figures work"
-    inside = "".join(f'<div id="{place}"></div>' for place in places if place != "shell")
+def html_document(*, title: str, policy: str, css: str, body: str, script: str = "") -> str:
+    """Return a whole HTML file.
+
+    Parameters
+    ----------
+    title : str
+        Plain text.
+    policy : str
+        The Content-Security-Policy.
+    css : str
+    body : str
+        HTML.
+    script : str
+        What runs before anything is seen.
+    """
+    first = f"\n<script>{script}</script>" if script else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="leakviz {version("leakviz")}">
-<title>{html.escape(title)} – leakviz</title>
+<title>{html.escape(title)}</title>
 <link rel="icon" href="data:,">
-<style>{theme.root_css()}{FRAME_CSS}{_ABOUT_CSS}</style>
-<script>{HEAD_SCRIPT}</script>
+<style>{css}</style>{first}
 </head>
 <body>
-<div id="shell"></div>
+{body}
+</body>
+</html>
+"""
+
+
+def _html(*, title: str, about: str, grey: bool, places: Sequence[str], document: str) -> str:
+    start = Path(__file__).with_name("page_file.js").read_text(encoding="utf-8")
+    alive = "what is grey is not alive, the rest works" if grey else "its sliders and figures work"
+    inside = "".join(f'<div id="{place}"></div>' for place in places if place != "shell")
+    return html_document(
+        title=f"{title} – leakviz",
+        policy=_POLICY,
+        css=theme.root_css() + FRAME_CSS + _ABOUT_CSS,
+        script=HEAD_SCRIPT,
+        body=f"""<div id="shell"></div>
 <main id="main">
 <p class="saved">A saved page: {alive} without a server. <a href="#about">About this file</a></p>
 <noscript><p>The figures need JavaScript.</p></noscript>
@@ -367,10 +403,8 @@ def _html(*, title: str, about: str, grey: bool, places: Sequence[str], document
 </main>
 <script type="application/gzip" id="library">{_library()}</script>
 <script type="application/gzip" id="document">{document}</script>
-<script>{start}</script>
-</body>
-</html>
-"""
+<script>{start}</script>""",
+    )
 
 
 def _about(name: str, page: Any, title: str) -> str:

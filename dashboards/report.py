@@ -10,7 +10,6 @@ import asyncio
 import base64
 import json
 import logging
-import re
 from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,12 +25,11 @@ from panel.io.state import set_curdoc
 from dashboards import theme
 from dashboards.export import state_says
 from dashboards.markup import link_note, markup
-from dashboards.provenance import hash_of_arrays
-from dashboards.report_content import PAGES, SplitPage
+from dashboards.report_content import PAGES, file_facts, makers
 from dashboards.report_file import Asked, Report, drawing, html_with, making, pdf_with
 from dashboards.section_states import TITLES, readable, start_of, state_of, written
 from dashboards.shelf import OWN, Shelf
-from dashboards.state import TAKERS, PageState, asked_of
+from dashboards.state import OWN_NAME, TAKERS, PageState, asked_of
 from dashboards.work import Job, start
 from leakviz import report as core
 from leakviz.errors import InputError
@@ -43,7 +41,6 @@ TYPES = {"html": "text/html", "pdf": "application/pdf", "json": "application/jso
 MOST = 50  # sections
 LONGEST = {"title": 300, "author": 300, "notes": 20_000, "note": 20_000, "state": 4_000}
 
-OWN_NAME = re.compile(r"own:[0-9a-z]+")
 _log = logging.getLogger(__name__)
 _CSS = theme.css(
     """
@@ -300,7 +297,7 @@ class ReportPage(pn.viewable.Viewer):
 
     def add(self, name: str) -> None:
         """Add a page, as it was left in this session, or as it starts."""
-        if name not in self._titles() or len(self.state.sections) >= MOST:
+        if name not in self._offered() or len(self.state.sections) >= MOST:
             return
         self.state.sections = [*self.state.sections, (name, self._state_of(name), "")]
 
@@ -373,7 +370,7 @@ class ReportPage(pn.viewable.Viewer):
             asked = [Asked(p, query, note, self.made.get(p)) for p, query, note in state.sections]
             made = yield from making(
                 asked,
-                self._makers(),
+                makers(self._audits()),
                 shelf=self.shelf,
                 title=state.heading,
                 author=state.author,
@@ -411,27 +408,14 @@ class ReportPage(pn.viewable.Viewer):
             self.desk.give(f"leakviz-report.{kind}", content, kind)
         self.look()
 
-    def _makers(self) -> dict[str, tuple[str, Callable[[str, Shelf], Any]]]:
-        from app import PAGES as APP
-
-        audits = getattr(self.made.get("embeddings"), "results", {})
-        own = (SplitPage.title, partial(SplitPage, audits))
-        return {**{name: APP[name] for name in PAGES}, "embeddings": own}
+    def _audits(self) -> dict[str, Any]:
+        """Return the results of the audits that were made in this session, by name."""
+        return getattr(self.made.get("embeddings"), "results", {})
 
     def _files(self) -> list[dict[str, Any]]:
         """Return what the report says of the user's predictions that it shows."""
         states = " ".join(state for _, state, _ in self.state.sections)
-        return [
-            {
-                "name": vector.title,
-                "kind": "predictions",
-                "sha256": vector.sha256,
-                "content_hash": hash_of_arrays(vector.p, vector.y, vector.folds),
-                "options": dict(vector.options),
-            }
-            for vector in self.shelf.own
-            if vector.name in states
-        ]
+        return [file_facts(vector) for vector in self.shelf.own if vector.name in states]
 
     def _held_by_app(self) -> bool:
         """Tell whether the report shows features, a battery or a table of the user's: no command reads them as the app did."""
@@ -441,13 +425,9 @@ class ReportPage(pn.viewable.Viewer):
 
     # ---- what is seen
 
-    def _titles(self) -> dict[str, str]:
-        """Return the pages that can be added, with their titles."""
-        from app import PAGES as APP
-
-        audited = getattr(self.made.get("embeddings"), "results", {})
-        more = {"embeddings": SplitPage.title} if audited else {}
-        return {**{name: APP[name][0] for name in APP if name in PAGES}, **more}
+    def _offered(self) -> list[str]:
+        """Return the pages that can be added."""
+        return [*PAGES, *(["embeddings"] if self._audits() else [])]
 
     def _state_of(self, name: str) -> str:
         page = self.made.get(name)
@@ -470,9 +450,8 @@ class ReportPage(pn.viewable.Viewer):
 
     def look(self) -> None:
         """Show the report as it is."""
-        state, titles = self.state, self._titles()
+        state = self.state
         many = len(state.sections)
-        names = {**titles, "embeddings": SplitPage.title}
         told = "Put pages together into a <b>report</b>."
         if many:
             told = f"A report of <b>{many}</b> {'section' if many == 1 else 'sections'}."
@@ -487,7 +466,7 @@ class ReportPage(pn.viewable.Viewer):
                 "sections": [
                     {
                         "page": p,
-                        "title": names.get(p, p),
+                        "title": TITLES[p],
                         "words": readable(p, query, self.shelf)
                         + ("; waits for its file" if state.waits_in(query) else ""),
                         "note": note,
@@ -495,8 +474,8 @@ class ReportPage(pn.viewable.Viewer):
                     for p, query, note in state.sections
                 ],
                 "offers": [
-                    {"page": name, "title": title, "words": self._words_of(name)}
-                    for name, title in titles.items()
+                    {"page": name, "title": TITLES[name], "words": self._words_of(name)}
+                    for name in self._offered()
                 ],
                 "title": state.heading,
                 "author": state.author,

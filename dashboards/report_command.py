@@ -12,11 +12,9 @@ import json
 import re
 import signal
 import sys
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,19 +23,17 @@ from tqdm import tqdm
 
 from dashboards.lodo_answers import Subject
 from dashboards.predictions import judge
-from dashboards.provenance import hash_of_arrays
-from dashboards.report_content import PAGES as REPORTED
-from dashboards.report_content import SplitPage, asked_section, named_own
+from dashboards.report_content import asked_section, file_facts, makers, named_own
 from dashboards.report_file import Asked, Report, applying, html_of, make_report, pdf_of
 from dashboards.shelf import Shelf
 from leakviz import report as core
+from leakviz._stop import STOPPED
+from leakviz.cli import unusable
 from leakviz.embeddings import inspect_embeddings
 from leakviz.errors import InputError
 from leakviz.lodo.table import inspect_sources
+from leakviz.paths import write_all
 from leakviz.predictions import inspect_predictions
-
-STOPPED = 130
-UNUSABLE = 3
 
 # ---- the user's own files
 
@@ -132,8 +128,7 @@ def read_own(
     found = inspect_predictions(content, name=name, progress=progress, **wanted)  # type: ignore[arg-type]
     vector, _, _ = judge(found, {v.name: v.title for v in shelf.own}, sha256=facts["sha256"])
     shelf.add(vector)
-    known = hash_of_arrays(vector.p, vector.y, vector.folds)
-    return Own(vector.name, {**facts, "content_hash": known, "options": dict(vector.options)})
+    return Own(vector.name, {**file_facts(vector), "name": name})
 
 
 def _read_features(
@@ -307,26 +302,6 @@ def _read_again(
 # ---- from the command line
 
 
-def write_all(contents: Mapping[Path, bytes]) -> None:
-    """Write files beside their places, and put them there when all of them are whole.
-
-    Parameters
-    ----------
-    contents : mapping of Path to bytes
-        Existing files are replaced.
-    """
-    made: dict[Path, Path] = {}
-    try:
-        for path, content in contents.items():
-            made[path] = path.with_name(f".{path.name}-{uuid.uuid4().hex}.tmp")
-            made[path].write_bytes(content)
-        for path, temporary in made.items():
-            temporary.replace(path)
-    finally:
-        for temporary in made.values():
-            temporary.unlink(missing_ok=True)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make a report; see ``leakviz report --help``.
 
@@ -350,14 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return STOPPED
     except InputError as error:
-        print(f"leakviz: {error}", file=sys.stderr)
-        answers = "|".join(name for names in READERS.values() for name in names)
-        if re.search(rf"\b({answers})='", str(error)):
-            print(
-                "On the command line an answer such as name='value' is --name value, with - for _.",
-                file=sys.stderr,
-            )
-        return UNUSABLE
+        return unusable(error)
     for sentence in (*report.told, *report.differs):
         print(f"leakviz: {sentence}", file=sys.stderr)
     sections = report.document["sections"]
@@ -453,20 +421,6 @@ def _wanted(asked: Mapping[str, Any], owns: Sequence[Own]) -> list[tuple[str, st
         page, state = asked_section(text)
         wanted.append((page, named_own(state, [own.name for own in owns]), notes.get(number, "")))
     return wanted
-
-
-def makers(audits: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[str, Shelf], Any]]]:
-    """Return title and maker of each page that a report can hold.
-
-    Parameters
-    ----------
-    audits : mapping
-        The results of the user's own audits, by name; "embeddings" shows them.
-    """
-    from app import PAGES
-
-    own = (SplitPage.title, partial(SplitPage, audits))
-    return {**{name: PAGES[name] for name in REPORTED}, "embeddings": own}
 
 
 def _contents(report: Report, paths: Mapping[str, Path]) -> dict[Path, bytes]:

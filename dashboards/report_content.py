@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,16 @@ import param
 from dashboards import batteries, export
 from dashboards.audit_answers import own as own_settings
 from dashboards.calibration import own_key
+from dashboards.embeddings_result import FIGURES as SPLIT_FIGURES
 from dashboards.embeddings_result import GATES, TAUS, ResultView, result_answers
+from dashboards.figures import audit as audit_figures
+from dashboards.figures import calibration as calibration_figures
+from dashboards.figures import fingerprint as fingerprint_figures
+from dashboards.figures import lodo as lodo_figures
+from dashboards.figures import mechanism as mechanism_figures
+from dashboards.figures import purity as purity_figures
+from dashboards.figures import whitening as whitening_figures
+from dashboards.page_file import ALIASES, LEFT_OUT
 from dashboards.provenance import hash_of_arrays, sources
 from dashboards.purity import ARMS
 from dashboards.shelf import OWN, SIMULATED, Shelf, Vector, shipped_names
@@ -35,8 +44,8 @@ from leakviz.blind import blind_test_ranked
 from leakviz.errors import InputError
 from leakviz.paths import data_dir
 
-PAGES = ("fingerprint", "whitening", "audit", "purity", "calibration", "lodo", "learn")
-"""What a report can hold; "embeddings" is made of a file alone."""
+PAGES = tuple(LEFT_OUT)
+"""What a report can hold: the pages that can be saved. "embeddings" is made of a file alone."""
 
 
 class Figure(NamedTuple):
@@ -105,7 +114,7 @@ def asked_section(text: str) -> tuple[str, str]:
         state = text.partition("?")[2]
         name = dict(parse_qsl(state)).get("page", PAGES[0])
         state = "&".join(part for part in state.split("&") if not part.startswith("page="))
-    name = {"lesson": "learn", "lessons": "learn"}.get(name, name)
+    name = ALIASES.get(name, name)
     if name not in (*PAGES, "embeddings"):
         raise InputError(f"there is no page {name!r} for a report; there are {', '.join(PAGES)}.")
     return name, state
@@ -133,31 +142,29 @@ def named_own(state: str, own: Sequence[str]) -> str:
     return urlencode([(k, own[0] if v == OWN.rstrip(":") else v) for k, v in pairs], safe=",:")
 
 
-def open_page(make: Callable[[str, Shelf], Any], state: str, shelf: Shelf, like: Any = None) -> Any:
-    """Make a page at a state, which nobody who looks at the session's own page hears of.
+def makers(audits: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[str, Shelf], Any]]]:
+    """Return title and maker of each page that a report can hold.
 
     Parameters
     ----------
-    make : callable
-        Makes a page from a query string and a shelf.
-    state : str
-        As in a link.
-    shelf : Shelf
-        With the session's own data; it is copied.
-    like : Viewer, optional
-        A page of the session which has computed something that is on no shelf.
+    audits : mapping
+        The results of the user's own audits, by name; "embeddings" shows them.
     """
-    of = Shelf(
-        own=list(shelf.own), batteries=list(shelf.batteries), audits=list(shelf.audits), arms=shelf.arms
-    )
-    own, fresh = (getattr(getattr(like, "state", None), part, None) for part in ("own", "fresh"))
-    computed = [*own.values(), *fresh.values()] if isinstance(own, dict) and isinstance(fresh, dict) else []
-    page = make("" if computed else state, of)
-    if computed:
-        for subject in computed:
-            page.state.offer(subject)
-        page.state.read(state)
-    return page
+    from app import PAGES as APP
+
+    own = (SplitPage.title, partial(SplitPage, audits))
+    return {**{name: APP[name] for name in PAGES}, "embeddings": own}
+
+
+def file_facts(vector: Vector) -> dict[str, Any]:
+    """Return what a report says of the file that a user's predictions were read from."""
+    return {
+        "name": vector.title,
+        "kind": "predictions",
+        "sha256": vector.sha256,
+        "content_hash": hash_of_arrays(vector.p, vector.y, vector.folds),
+        "options": dict(vector.options),
+    }
 
 
 def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
@@ -508,27 +515,22 @@ class Kind(NamedTuple):
 def _fingerprint_figures(page: Any) -> list[Figure]:
     known = {
         "scatter": Figure(
-            "scatter", "Fingerprint box", export.SIZE,
+            "scatter", fingerprint_figures.FIGURES["scatter"], export.SIZE,
             "Each mark is a setting; filled: the rule fires; ringed: an error. The box is where it fires",
         ),
-        "map": Figure(
-            "map", "Would other cuts do?", (120, 80),
-            "Balanced accuracy at other cuts. Ring: the cuts of this report; cross: those that the paper fixed beforehand",
-        ),
         "rates": Figure(
-            "rates", "Sensitivity and specificity at this gate", (120, 80),
-            "Solid, vermilion: sensitivity. Dashed: specificity. Bands: Wilson 95 %. Dotted: the published tau",
+            "rates", fingerprint_figures.FIGURES["rates"], (120, 80), fingerprint_figures.RATES_SAY,
         ),
         "area": Figure(
-            "area", "AUROC of the score against alpha", (120, 80),
+            "area", fingerprint_figures.FIGURES["area"], (120, 80),
             "AUROC of the fingerprint score, leaks against clean settings. Band: DeLong 95 %",
         ),
         "contrast": Figure(
-            "contrast", "The same class, inside and outside the fit set", (200, 85),
+            "contrast", fingerprint_figures.FIGURES["contrast"], (200, 85),
             "Matched pairs: best-unsup of the leaked and of the excluded class",
         ),
     }  # fmt: skip
-    return [known[name] for name in page.figure_names() if name in known and name != "map"]
+    return [known[name] for name in page.figure_names() if name in known]
 
 
 def _whitening_limits(page: Any) -> list[core.Limit]:
@@ -591,18 +593,25 @@ def _calibration_limits(page: Any) -> list[core.Limit]:
 
 
 def _lodo_figures(page: Any) -> list[Figure]:
+    ablated = page.shown.ablation
+    random = ". Grey: range and, dotted, mean of as many features taken away at random, source left out"
     captions = {
         "gap": "Per source, with the source left out and, where that is given, with it known to the model; lines: 95 % intervals",
         "known": "AUROC of the positives of one source against the negatives of another; framed: within a source",
         "left-out": "The same, with each source left out once",
         "composition": "Rows of each source, by label",
         "retention": "Each mark is a feature; left of the line is less than the threshold. Colour and mark: the source that it hangs on",
+        "ablation": "Bars: 95 % intervals (DeLong)"
+        + (random if ablated is not None and ablated.sizes["draw"] else ""),
     }
-    from dashboards.figures.lodo import FIGURES
-
     rows_high = float(np.clip(50 + 6 * page.answer().sizes["source"], 70, 110))
     return [
-        Figure(name, FIGURES[name], (150, rows_high if name in ("gap", "composition") else 110), caption)
+        Figure(
+            name,
+            lodo_figures.FIGURES[name],
+            (150, rows_high if name in ("gap", "composition") else 110),
+            caption,
+        )
         for name, caption in captions.items()
         if page._picture(name) is not None
     ]
@@ -615,15 +624,15 @@ def _lodo_data(page: Any) -> list[dict[str, Any]]:
 
 
 def _learn_figures(page: Any) -> list[Figure]:
-    from dashboards.figures.mechanism import FIGURES
-
     captions = {
         "plane": "Simulated rows of two features, and level lines of what the detector finds familiar",
         "histograms": "Grey: ID test rows. Colour: OOD rows",
         "roc": "The line with labels, and the detector without",
     }
     sizes = {"plane": (120, 90)}
-    return [Figure(n, FIGURES[n], sizes.get(n, (90, 75)), text) for n, text in captions.items()]
+    return [
+        Figure(n, mechanism_figures.FIGURES[n], sizes.get(n, (90, 75)), text) for n, text in captions.items()
+    ]
 
 
 def _read_of(page: Any) -> list[tuple[str, str]]:
@@ -674,9 +683,9 @@ _KINDS: dict[str, Kind] = {
         lambda page: page._heading(),
         lambda page: [("In numbers, with 95 % intervals", page._numbers())],
         lambda page: [
-            Figure("auroc", "AUROC against alpha", (150, 85), "Band: DeLong 95 %. The marks: this alpha, Ledoit and Wolf's, the best"),
-            Figure("spectrum", "Eigenvalues", (110, 75), "Dashed: of the fit set. Solid: shrunk at this alpha. Shaded: the tenths of most and least variance"),
-            Figure("cumulated", "Budget, cumulated", (110, 75), "Dashed: Euclidean, which is the signal. Solid: Mahalanobis at this alpha"),
+            Figure("auroc", whitening_figures.FIGURES["auroc"], (150, 85), "Band: DeLong 95 %. The marks: this alpha, Ledoit and Wolf's, the best"),
+            Figure("spectrum", whitening_figures.FIGURES["spectrum"], (110, 75), "Dashed: of the fit set. Solid: shrunk at this alpha. Shaded: the tenths of most and least variance"),
+            Figure("cumulated", whitening_figures.FIGURES["cumulated"], (110, 75), "Dashed: Euclidean, which is the signal. Solid: Mahalanobis at this alpha"),
         ],
         lambda page: _data(page, [f"battery/grey.{page.state.features}.nc"]),
         _whitening_limits,
@@ -686,8 +695,8 @@ _KINDS: dict[str, Kind] = {
         lambda page: page._heading(),
         lambda page: [],
         lambda page: [
-            Figure("published", "Published settings in the wild", (150, 100), "Clean by construction, but for Memo, which was leaked: whatever else lies in the box is a false alarm"),
-            Figure("own", "Other sources, computed here", (150, 100), "Clean by construction: what lies in the box is a false alarm"),
+            Figure("published", audit_figures.FIGURES["published"], (150, 100), "Clean by construction, but for Memo, which was leaked: whatever else lies in the box is a false alarm"),
+            Figure("own", audit_figures.FIGURES["own"], (150, 100), "Clean by construction: what lies in the box is a false alarm"),
         ],
         lambda page: _data(page, [_battery_file(batteries.PUBLISHED), _battery_file(batteries.COMPUTED)]),
         lambda page: [
@@ -708,7 +717,7 @@ _KINDS: dict[str, Kind] = {
         ],
         lambda page: [
             Figure(
-                "purity", "Purity: how many of the highest risks had the event", export.SIZE,
+                "purity", purity_figures.TITLE, export.SIZE,
                 "A curve that is inside the shaded box at a cut convicts. A mark with its number is the end of a pure head; "
                 "dotted, level: the base rate",
             )
@@ -728,11 +737,11 @@ _KINDS: dict[str, Kind] = {
         ],
         lambda page: [
             Figure(
-                "reliability", "Reliability: observed share of events at each risk", (150, 110),
+                "reliability", calibration_figures.TITLES["reliability"], (150, 110),
                 "Points: bins with Wilson 95 % intervals. Line: isotonic (CORP), with its band under calibration. Bars: how many records",
             ),
-            Figure("dispersion", "Dispersion |z|: this vector beside simulated arms", (150, 80), "Two weights, two marks, at |z|; beyond the line at 1.96 risks are out of line with calibration. Beside a mark: z with its sign, and after the dot how many effective records carry it; “refused”: fewer than 30, so that it is not tested"),
-            Figure("benefit", "Net benefit of acting at a threshold", (150, 90), "Beside it: to treat all, and to treat none"),
+            Figure("dispersion", calibration_figures.TITLES["dispersion"], (150, 80), "Two weights, two marks, at |z|; beyond the line at 1.96 risks are out of line with calibration. Beside a mark: z with its sign, and after the dot how many effective records carry it; “refused”: fewer than 30, so that it is not tested"),
+            Figure("benefit", calibration_figures.TITLES["benefit"], (150, 90), "Beside it: to treat all, and to treat none"),
         ],
         lambda page: _data(page, _vector_files([page.vector.name])),
         _calibration_limits,
@@ -776,10 +785,10 @@ def _split_heading(page: Any) -> str:
 def _split_figures(page: Any) -> list[Figure]:
     both = "contrast" in page.result.answer
     found = [
-        Figure("box", "In the fingerprint box", (120, 95), "Large marks: mean of three seeds; dots: the seeds. The box is where the rule fires"),
-        Figure("contrast", "Inside and outside the fit set", (120, 65), "Lines: 95 % intervals (DeLong), mean of the seeds"),
-        Figure("histograms", "Distances at this alpha", (110, 75), "Grey: ID test rows. Colour: OOD rows"),
-        Figure("spectrum", "Eigenvalues", (110, 75), "Dashed: of the fit set. Solid: shrunk at the alpha in use. Shaded: the tenths of most and least variance"),
+        Figure("box", SPLIT_FIGURES["box"], (120, 95), "Large marks: mean of three seeds; dots: the seeds. The box is where the rule fires"),
+        Figure("contrast", SPLIT_FIGURES["contrast"], (120, 65), "Lines: 95 % intervals (DeLong), mean of the seeds"),
+        Figure("histograms", SPLIT_FIGURES["histograms"], (110, 75), "Grey: ID test rows. Colour: OOD rows"),
+        Figure("spectrum", SPLIT_FIGURES["spectrum"], (110, 75), "Dashed: of the fit set. Solid: shrunk at the alpha in use. Shaded: the tenths of most and least variance"),
     ]  # fmt: skip
     return [figure for figure in found if both or figure.name != "contrast"]
 

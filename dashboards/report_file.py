@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from dashboards import export, theme
-from dashboards.report_content import Figure, Section, open_page, section_of
+from dashboards.page_file import html_document, open_page
+from dashboards.report_content import Figure, Section, section_of
 from dashboards.report_paper import Block, Paper
 from dashboards.shelf import Shelf
 from leakviz import report as core
@@ -339,24 +340,7 @@ def html_with(report: Report, drawn: Sequence[Sequence[bytes]]) -> str:
     for i, section in enumerate(document["sections"]):
         parts.append(_section_html(i, section, drawn[i], numbers[i]))
     parts.append(_end_html(document))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="leakviz {e(document["versions"].get("leakviz", ""))}">
-<title>{e(title)}</title>
-<link rel="icon" href="data:,">
-<style>{_CSS}</style>
-</head>
-<body>
-<main>
-{"".join(parts)}
-</main>
-</body>
-</html>
-"""
+    return html_document(title=title, policy=_POLICY, css=_CSS, body=f"<main>\n{''.join(parts)}\n</main>")
 
 
 def _summary_html(document: Mapping[str, Any]) -> str:

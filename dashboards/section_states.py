@@ -16,6 +16,7 @@ from dashboards import (
     purity,
     whitening,
 )
+from dashboards.page_file import computed
 from dashboards.report_content import SplitPage, SplitState
 from dashboards.shelf import Shelf
 from dashboards.state import OWN, PageState, asked_of
@@ -29,6 +30,18 @@ TITLES = {
     "lodo": lodo.TITLE,
     "learn": mechanism.TITLE,
     "embeddings": SplitPage.title,
+}
+
+
+_STATES: dict[str, type[PageState]] = {
+    "fingerprint": fingerprint.FingerprintState,
+    "whitening": whitening.WhiteningState,
+    "audit": audit.AuditState,
+    "purity": purity.PurityState,
+    "calibration": calibration.CalibrationState,
+    "lodo": lodo.LodoState,
+    "learn": mechanism.MechanismState,
+    "embeddings": SplitState,
 }
 
 
@@ -50,37 +63,25 @@ def state_of(name: str, shelf: Shelf, made: Mapping[str, Any]) -> PageState:
     >>> state.read("delta=0.1&first=zzz")
     ['The link asks for predictions “zzz”, which is not here; flchain, logistic regression, honest is shown.']
     """
+    state: Any = _STATES[name]()
     if name == "fingerprint":
-        return fingerprint.FingerprintState(shelf.batteries)
-    if name == "whitening":
-        of_features = whitening.WhiteningState()
-        of_features.offer(shelf.audits)
-        return of_features
-    if name == "audit":
-        of_index = audit.AuditState()
-        of_index.param["chosen"].objects = audit_answers.page_answers()["chosen"].values.tolist()
-        return of_index
-    if name == "purity":
-        of_heads = purity.PurityState()
-        of_heads.shelf = shelf
-        of_heads.offer(shelf.names())
-        return of_heads
-    if name == "calibration":
-        of_bins = calibration.CalibrationState()
-        of_bins.shelf = shelf
-        of_bins.param["vector"].objects = shelf.names()
-        return of_bins
-    if name == "lodo":
-        of_sources = lodo.LodoState()
-        there = getattr(made.get("lodo"), "state", None)
-        for subject in [*there.own.values(), *there.fresh.values()] if there is not None else []:
-            of_sources.offer(subject)
-        return of_sources
-    if name == "embeddings":
-        of_split = SplitState()
-        of_split.param["audit"].objects = ["", *getattr(made.get("embeddings"), "results", {})]
-        return of_split
-    return mechanism.MechanismState()
+        state.offer(shelf.batteries)
+    elif name == "whitening":
+        state.offer(shelf.audits)
+    elif name == "audit":
+        state.param["chosen"].objects = audit_answers.page_answers()["chosen"].values.tolist()
+    elif name == "purity":
+        state.shelf = shelf
+        state.offer(shelf.names())
+    elif name == "calibration":
+        state.shelf = shelf
+        state.param["vector"].objects = shelf.names()
+    elif name == "lodo":
+        for subject in computed(made.get("lodo")):
+            state.offer(subject)
+    elif name == "embeddings":
+        state.param["audit"].objects = ["", *getattr(made.get("embeddings"), "results", {})]
+    return state
 
 
 def written(state: PageState) -> str:
@@ -96,18 +97,6 @@ def written(state: PageState) -> str:
         if f"&{name}=" not in f"&{query}":
             query = "&".join(filter(None, (f"{name}={getattr(state, name)}", query)))
     return query
-
-
-_STATES: dict[str, type[PageState]] = {
-    "fingerprint": fingerprint.FingerprintState,
-    "whitening": whitening.WhiteningState,
-    "audit": audit.AuditState,
-    "purity": purity.PurityState,
-    "calibration": calibration.CalibrationState,
-    "lodo": lodo.LodoState,
-    "learn": mechanism.MechanismState,
-    "embeddings": SplitState,
-}
 
 
 def start_of(name: str, shelf: Shelf) -> tuple[str, str]:

@@ -252,6 +252,12 @@ class Shelf(param.Parameterized):
         # After the pages, which offer first what has come.
         self.param.watch(self._came, ["own", "batteries", "audits"], precedence=1)
 
+    def copy(self) -> Shelf:
+        """Return a shelf with the same on it: nobody who looks at this one hears of a page that is made of the copy."""
+        return Shelf(
+            own=list(self.own), batteries=list(self.batteries), audits=list(self.audits), arms=self.arms
+        )
+
     def hear(self, state: PageState, page: str, title: str) -> None:
         """Let a page's state know what comes onto the shelf: a link that it was read from may wait for it.
 

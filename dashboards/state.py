@@ -11,7 +11,7 @@ import numpy as np
 import param
 
 OWN = "own:"
-_OWN_NAME = re.compile(r"own:[0-9a-z]{1,64}")
+OWN_NAME = re.compile(r"own:[0-9a-z]{1,64}")
 LONGEST = 200  # characters of a value that are looked at
 # Where a user brings a file, as a sentence says it; the pages' titles in quotation marks become links.
 TAKERS = {
@@ -165,7 +165,7 @@ class PageState(param.Parameterized):
 
     def waits_for(self, value: str, name: str) -> bool:
         """Note that a link names a file that is not here for a parameter; return whether it does."""
-        if name not in self.chooses or not _OWN_NAME.fullmatch(value):
+        if name not in self.chooses or not OWN_NAME.fullmatch(value):
             return False
         self.missing = (*(m for m in self.missing if m != value), value)
         self._instead[name] = self.title(name, self.param[name].default)

@@ -34,9 +34,10 @@ from tqdm import tqdm
 from typer.exceptions import TyperException
 
 from leakviz import _stop
+from leakviz._stop import STOPPED
 from leakviz.battery.commands import app as battery_commands
 from leakviz.errors import InputError
-from leakviz.lodo.command import STOPPED, lodo_command
+from leakviz.lodo.command import lodo_command
 from leakviz.predictions import MAX_BYTES, Predictions, read_predictions
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ UNUSABLE = 3
 BROKEN = 4
 _ANSWERS = (
     "p|y|positive|scale|missing|fold|delimiter|encoding|sheet|label|source|features|groups|"
-    "fit|id_test|ood_test|fit_labels|id_test_labels|role_column|label_column|overlap|regime"
+    "fit|id_test|ood_test|fit_labels|id_test_labels|role_column|label_column|ood_class|overlap|regime"
 )
 _LARGE = 20_000_000  # bytes from which reading shows its progress
 
@@ -107,19 +108,42 @@ app = typer.Typer(
 
 app.add_typer(battery_commands, name="battery")
 
+# ---- options that several commands have
+
+_P = Annotated[str | None, typer.Option("--p", help="Column of the predicted risk.")]
+_Y = Annotated[str | None, typer.Option("--y", help="Column of the outcome.")]
+_Positive = Annotated[str | None, typer.Option(help="Label of y that is the event.")]
+_Scale = Annotated[str | None, typer.Option(help="probability, percent or logit.")]
+_Missing = Annotated[str | None, typer.Option(help="refuse or drop rows with a missing value.")]
+_Fold = Annotated[str | None, typer.Option(help="Column of the cross-validation fold.")]
+_Delimiter = Annotated[str | None, typer.Option(help="Of a text file: one character.")]
+_Encoding = Annotated[str | None, typer.Option(help="Of a text file, such as cp1252.")]
+_Sheet = Annotated[str | None, typer.Option(help="Of an Excel file.")]
+_Fit = Annotated[str | None, typer.Option(help="Array with the features of the fit rows.")]
+_IdTest = Annotated[str | None, typer.Option(help="Array with those of the ID test rows.")]
+_OodTest = Annotated[str | None, typer.Option(help="Array with those of the OOD rows.")]
+_FitLabels = Annotated[str | None, typer.Option(help="Array with the classes of the fit rows.")]
+_IdTestLabels = Annotated[str | None, typer.Option(help="Array with the classes of the ID test rows.")]
+_Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")]
+
+# Text in one command, with a default; in another, given or not.
+_SHRINKAGE = typer.Option(help="alpha: ledoit-wolf, or a number from 0 to 1.")
+_K = typer.Option("--k", help="Which neighbour the kNN detector measures.")
+_OVERLAP = typer.Option(help="refuse, or report, test rows that are fit rows.")
+
 
 @app.command()
 def check(
     file: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Feather, JSON lines or Excel.")],
-    p: Annotated[str | None, typer.Option("--p", help="Column of the predicted risk.")] = None,
-    y: Annotated[str | None, typer.Option("--y", help="Column of the outcome.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Label of y that is the event.")] = None,
-    scale: Annotated[str | None, typer.Option(help="probability, percent or logit.")] = None,
-    missing: Annotated[str | None, typer.Option(help="refuse or drop rows with a missing value.")] = None,
-    fold: Annotated[str | None, typer.Option(help="Column of the cross-validation fold.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Of a text file: one character.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of a text file, such as cp1252.")] = None,
-    sheet: Annotated[str | None, typer.Option(help="Of an Excel file.")] = None,
+    p: _P = None,
+    y: _Y = None,
+    positive: _Positive = None,
+    scale: _Scale = None,
+    missing: _Missing = None,
+    fold: _Fold = None,
+    delimiter: _Delimiter = None,
+    encoding: _Encoding = None,
+    sheet: _Sheet = None,
     delta: Annotated[str, typer.Option(help="Impurity that the head may have.")] = "0.05",
     k_min: Annotated[int, typer.Option(help="Smallest head that counts.")] = 50,
     ceiling: Annotated[str | None, typer.Option(help="C* ceiling: the largest credible C-statistic.")] = None,
@@ -127,7 +151,7 @@ def check(
         str | None, typer.Option(help="File with honest predictions for the same rows.")
     ] = None,
     max_bytes: Annotated[int, typer.Option(help="Limit for a file and what it unpacks to.")] = MAX_BYTES,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
+    as_json: _Json = False,
 ) -> int:
     """Say whether predictions can be real.
 
@@ -178,33 +202,29 @@ def audit(
         str | None,
         typer.Argument(help=".npz, Parquet or netCDF-4. Without it, --fit and so on name .npy files."),
     ] = None,
-    fit: Annotated[str | None, typer.Option(help="Array with the features of the fit rows.")] = None,
-    id_test: Annotated[str | None, typer.Option(help="Array with those of the ID test rows.")] = None,
-    ood_test: Annotated[str | None, typer.Option(help="Array with those of the OOD rows.")] = None,
-    fit_labels: Annotated[str | None, typer.Option(help="Array with the classes of the fit rows.")] = None,
-    id_test_labels: Annotated[
-        str | None, typer.Option(help="Array with the classes of the ID test rows.")
-    ] = None,
+    fit: _Fit = None,
+    id_test: _IdTest = None,
+    ood_test: _OodTest = None,
+    fit_labels: _FitLabels = None,
+    id_test_labels: _IdTestLabels = None,
     ood_class: Annotated[
         list[str] | None, typer.Option(help="Class that the OOD rows were designated from. May be repeated.")
     ] = None,
     role_column: Annotated[str | None, typer.Option(help="Of Parquet: what each row is for.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Of Parquet: the classes.")] = None,
-    shrinkage: Annotated[
-        str, typer.Option(help="alpha: ledoit-wolf, or a number from 0 to 1.")
-    ] = "ledoit-wolf",
-    k: Annotated[int, typer.Option("--k", help="Which neighbour the kNN detector measures.")] = 50,
+    shrinkage: Annotated[str, _SHRINKAGE] = "ledoit-wolf",
+    k: Annotated[int, _K] = 50,
     seeds: Annotated[str, typer.Option(help="Of the probe's splits, with commas between.")] = "0,1,2",
     gate: Annotated[float, typer.Option(help="Oracle gate of the rule.")] = 0.95,
     tau: Annotated[float, typer.Option(help="Cut on the best detector.")] = 0.65,
-    overlap: Annotated[str, typer.Option(help="refuse, or report, test rows that are fit rows.")] = "refuse",
+    overlap: Annotated[str, _OVERLAP] = "refuse",
     out: Annotated[str | None, typer.Option(help="Save a battery (.nc) that the app opens.")] = None,
     name: Annotated[str, typer.Option(help="What the battery calls the split.")] = "split",
     regime: Annotated[str | None, typer.Option(help="For --out without labels: leak or clean-novel.")] = None,
     max_bytes: Annotated[
         int | None, typer.Option(help="Limit for the file and what it unpacks to.", show_default="4000000000")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
+    as_json: _Json = False,
 ) -> int:
     """Look for the leak fingerprint in features.
 
@@ -300,7 +320,7 @@ def export(
     page: Annotated[str, typer.Argument(help=f"One of {', '.join(PAGES)}; lesson is another name of learn.")],
     out: Annotated[str, typer.Option(help="The file to write, .html; one that is there is replaced.")],
     state: Annotated[str, typer.Option(help='As in a link, such as "tau=0.6&gate=0.9".')] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")] = False,
+    as_json: _Json = False,
 ) -> int:
     """Write a page as one HTML file that needs no server.
 
@@ -342,15 +362,15 @@ def report(
         list[str] | None, typer.Option(help="Your words on a section: its number, a colon, the words.")
     ] = None,
     date: Annotated[str, typer.Option(help="Such as 2026-01-31; by default today.")] = "",
-    p: Annotated[str | None, typer.Option("--p", help="Column of the predicted risk.")] = None,
-    y: Annotated[str | None, typer.Option("--y", help="Column of the outcome.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Label of y that is the event.")] = None,
-    scale: Annotated[str | None, typer.Option(help="probability, percent or logit.")] = None,
-    missing: Annotated[str | None, typer.Option(help="refuse or drop rows with a missing value.")] = None,
-    fold: Annotated[str | None, typer.Option(help="Column of the cross-validation fold.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Of a text file: one character.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of a text file, such as cp1252.")] = None,
-    sheet: Annotated[str | None, typer.Option(help="Of an Excel file.")] = None,
+    p: _P = None,
+    y: _Y = None,
+    positive: _Positive = None,
+    scale: _Scale = None,
+    missing: _Missing = None,
+    fold: _Fold = None,
+    delimiter: _Delimiter = None,
+    encoding: _Encoding = None,
+    sheet: _Sheet = None,
     label: Annotated[
         str | None, typer.Option(help="Column of the label of a table with sources, as in leakviz lodo.")
     ] = None,
@@ -362,23 +382,17 @@ def report(
     model: Annotated[
         str | None, typer.Option(help="Classifier for such a table, by default logistic.")
     ] = None,
-    fit: Annotated[str | None, typer.Option(help="Array with the features of the fit rows.")] = None,
-    id_test: Annotated[str | None, typer.Option(help="Array with those of the ID test rows.")] = None,
-    ood_test: Annotated[str | None, typer.Option(help="Array with those of the OOD rows.")] = None,
-    fit_labels: Annotated[str | None, typer.Option(help="Array with the classes of the fit rows.")] = None,
-    id_test_labels: Annotated[
-        str | None, typer.Option(help="Array with the classes of the ID test rows.")
-    ] = None,
+    fit: _Fit = None,
+    id_test: _IdTest = None,
+    ood_test: _OodTest = None,
+    fit_labels: _FitLabels = None,
+    id_test_labels: _IdTestLabels = None,
     ood_class: Annotated[
         str | None, typer.Option(help="Class that the OOD rows were designated from; several with commas.")
     ] = None,
-    shrinkage: Annotated[
-        str | None, typer.Option(help="alpha: ledoit-wolf, or a number from 0 to 1.")
-    ] = None,
-    k: Annotated[str | None, typer.Option("--k", help="Which neighbour the kNN detector measures.")] = None,
-    overlap: Annotated[
-        str | None, typer.Option(help="refuse, or report, test rows that are fit rows.")
-    ] = None,
+    shrinkage: Annotated[str | None, _SHRINKAGE] = None,
+    k: Annotated[str | None, _K] = None,
+    overlap: Annotated[str | None, _OVERLAP] = None,
 ) -> int:
     """Write a report of pages, or of your own file: HTML, PDF, JSON. Exit status: 0 done, 3 unusable, 4 an error, 130 stopped.
 
@@ -633,12 +647,7 @@ def _status(run: Callable[[], Any]) -> int:
             typer.echo(_stop.WORDS, err=True, nl=False)
         return status
     except InputError as error:
-        typer.echo(f"leakviz: {re.sub(r'^c_max ', '--ceiling ', str(error))}", err=True)
-        if re.search(rf"\b({_ANSWERS})='", str(error)):
-            typer.echo(
-                "On the command line an answer such as name='value' is --name value, with - for _.", err=True
-            )
-        return UNUSABLE
+        return unusable(error)
     except TyperException as error:
         show = getattr(error, "show", None)
         if show is not None:
@@ -649,6 +658,22 @@ def _status(run: Callable[[], Any]) -> int:
     except Exception:
         traceback.print_exc()
         return BROKEN
+
+
+def unusable(error: InputError) -> int:
+    """Say on stderr why an input cannot be used, and return the status for it; the processes that are started do so, too.
+
+    Examples
+    --------
+    >>> unusable(InputError("there is nothing to audit."))
+    3
+    """
+    typer.echo(f"leakviz: {re.sub(r'^c_max ', '--ceiling ', str(error))}", err=True)
+    if re.search(rf"\b({_ANSWERS})='", str(error)):
+        typer.echo(
+            "On the command line an answer such as name='value' is --name value, with - for _.", err=True
+        )
+    return UNUSABLE
 
 
 def _read(file: str, **options: Any) -> Predictions:

@@ -2,6 +2,7 @@
 
 import os
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from leakviz.errors import InputError
@@ -60,9 +61,24 @@ def write_whole(target: Path, content: bytes | str) -> None:
     content : bytes or str
         Text is written as UTF-8.
     """
-    temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex}.tmp")
+    write_all({target: content})
+
+
+def write_all(contents: Mapping[Path, bytes | str]) -> None:
+    """Write files beside their places, and put them there when all of them are whole.
+
+    Parameters
+    ----------
+    contents : mapping of pathlib.Path to bytes or str
+        As `write_whole` takes them.
+    """
+    made: dict[Path, Path] = {}
     try:
-        temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
-        temporary.replace(target)
+        for target, content in contents.items():
+            made[target] = target.with_name(f".{target.name}-{uuid.uuid4().hex}.tmp")
+            made[target].write_bytes(content if isinstance(content, bytes) else content.encode())
+        for target, temporary in made.items():
+            temporary.replace(target)
     finally:
-        temporary.unlink(missing_ok=True)
+        for temporary in made.values():
+            temporary.unlink(missing_ok=True)

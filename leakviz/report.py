@@ -362,8 +362,8 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
     Returns
     -------
     list of Limit
-        All that were looked at; a near-deterministic outcome only where the events are enough to show it. A smooth leak below the ceiling, which no test can look for, is among them wherever
-        the verdict is not "leaky".
+        All that were looked at; a near-deterministic outcome only where the events are enough to show it. A smooth leak
+        below the ceiling, which no test can look for, is among them wherever the verdict is not "leaky".
 
     Notes
     -----

@@ -22,6 +22,16 @@ from dashboards import theme
 from dashboards.figures.style import INK, above, apart, by_column, frame, offset, style
 from dashboards.names import setting_names
 
+FIGURES = {
+    "scatter": "Fingerprint box",
+    "map": "Would other cuts do?",
+    "rates": "Sensitivity and specificity at this gate",
+    "area": "Score AUROC against alpha",
+    "contrast": "The same class, inside and outside the fit set",
+}
+RATES_SAY = (
+    "Solid, vermilion: sensitivity. Dashed: specificity. Bands: Wilson 95 %. Dotted: the published tau"
+)
 REGIMES = {"leak": "leak", "excluded": "clean-excl", "novel": "clean-novel"}  # name in columns: regime
 RETRAINED = {"retrained": "clean-retrained"}  # only where a backbone was trained again
 METRICS = {
@@ -464,7 +474,7 @@ def scatter(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Fingerprint box",
+        title=FIGURES["scatter"],
         xlabel="oracle LDA, AUROC with labels",
         ylabel="best-unsup, AUROC without labels",
         xlim=ranges["x"],
@@ -933,7 +943,7 @@ def dumbbells(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="The same class, inside and outside the fit set",
+        title=FIGURES["contrast"],
         left=54 if crowded else 84,
         xlabel="",
         ylabel="best-unsup, AUROC",

@@ -436,13 +436,9 @@ def draw(
         texts = pd.DataFrame([{"x": edge, "y": y, "text": t} for y, t in picture.beside if t])
         layers += _labels(texts, backend, None, align="left")
         picture = replace(picture, xlim=(low, high + 0.25 * (high - low)))
-    if backend == "matplotlib" and name in (
-        "gap",
-        "ablation",
-        "composition",
-        "explanation",
-    ):  # room for the legend
-        picture = replace(picture, ylim=(picture.ylim[0], picture.ylim[1] + 2.5))
+    if backend == "matplotlib" and name in ("gap", "ablation", "composition", "explanation"):
+        low, high = picture.ylim  # room for the legend: of rows, or of AUROC
+        picture = replace(picture, ylim=(low, high + (0.2 * (high - low) if name == "ablation" else 2.5)))
     grid = {"gap": "x", "ablation": "y", "retention": "y", "explanation": "x"}.get(name, "")
     return frame(
         hv.Overlay(layers),

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
+import holoviews as hv
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,8 +26,9 @@ from dashboards.report import ReportPage, ReportState
 from dashboards.report_content import PAGES, asked_section, named_own, read_html
 from dashboards.report_file import Asked, _end_html, make_report
 from dashboards.shelf import Shelf
-from leakviz import InputError, read_predictions
+from leakviz import InputError, cli, read_predictions
 from leakviz import report as core
+from leakviz.paths import write_all
 
 HOSTILE = "r<img src=x onerror=alert(1)>$\\frac{x}$.csv"
 NOTE = "see <script>alert(1)</script> & $5_{x}$\nsecond line"
@@ -203,17 +205,17 @@ def test_other_versions_are_told_in_the_output(made, capsys):
 
 def test_a_report_of_a_file_asks_for_it_and_takes_no_other(made, capsys):
     folder, file, _, _ = made
-    assert ask(files=[str(file)], json=str(folder / "x.json")) == report_command.UNUSABLE  # which label?
+    assert ask(files=[str(file)], json=str(folder / "x.json")) == cli.UNUSABLE  # which label?
     assert "is --name value" in capsys.readouterr().err
     out, report = folder / "none.html", str(folder / "a.json")
-    assert ask(**{"from": report}, out=str(out)) == report_command.UNUSABLE
+    assert ask(**{"from": report}, out=str(out)) == cli.UNUSABLE
     assert "--file PATH" in capsys.readouterr().err
     other = folder / "other.csv"
     other.write_text(file.read_text().replace("yes", "no", 1))
-    assert ask(**{"from": report}, files=[str(other)], out=str(out)) == report_command.UNUSABLE
+    assert ask(**{"from": report}, files=[str(other)], out=str(out)) == cli.UNUSABLE
     assert f"other.csv is another file than the report's, which was {HOSTILE}: the" in capsys.readouterr().err
     other.write_text("a,b\n0.5,yes\n0.2,no\n")
-    assert ask(**{"from": report}, files=[str(other)], out=str(out)) == report_command.UNUSABLE
+    assert ask(**{"from": report}, files=[str(other)], out=str(out)) == cli.UNUSABLE
     told = capsys.readouterr().err
     assert told.startswith(
         f"leakviz: other.csv is another file than the report's, which was {HOSTILE}, and it"
@@ -226,7 +228,7 @@ def test_the_page_and_the_command_write_the_same_report_of_a_file(made):
     folder, file, _, _ = made
     brought = PredictionsPage()
     brought.load(file.read_bytes(), HOSTILE)
-    brought.answer("positive", "yes")
+    brought.say("positive", "yes")
     brought.use()
     page = ReportPage(shelf=brought.shelf)
     own = brought.shelf.own[0].name
@@ -264,6 +266,20 @@ def test_a_table_with_sources_is_held_out_for_a_report(tmp_path):
     assert again.read_bytes() == first.read_bytes()
 
 
+def test_the_sources_in_a_report_have_their_ablation_and_it_fills_its_frame():
+    report = make_report([Asked("lodo", "case=penguins&model=logistic")], app.PAGES, date="2026-01-31")
+    (section,) = report.sections
+    captions = {figure["name"]: figure["caption"] for figure in section.facts["figures"]}
+    assert "mean of as many features taken away at random" in captions["ablation"]
+    rows = section.page.data("ablation")
+    values = rows.filter(regex="^(cv|lodo|random)").to_numpy()
+    drawn = hv.render(section.page.figure("ablation", "matplotlib"), backend="matplotlib")
+    low, high = drawn.axes[0].get_ylim()
+    assert low < np.nanmin(values)
+    assert np.nanmax(values) < high
+    assert np.ptp(values[np.isfinite(values)]) > 0.5 * (high - low)
+
+
 def test_a_command_on_paper_is_the_command():
     words = [
         "leakviz",
@@ -289,7 +305,7 @@ def test_stopped_half_way_nothing_is_left(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        report_command.write_all({tmp_path / "a.html": b"new", tmp_path / "a.pdf": b"new"})
+        write_all({tmp_path / "a.html": b"new", tmp_path / "a.pdf": b"new"})
     assert [f.name for f in tmp_path.iterdir()] == ["a.html"]
     assert (tmp_path / "a.html").read_text() == "before"
 
