@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from leakviz._progress import bar
+
 app = typer.Typer(
     name="battery",
     help="Build the battery of small backbones, or print what it shows.",
@@ -64,10 +66,11 @@ def describe(
     """
     from leakviz.battery.describe import battery_facts, describe_battery
 
-    if as_json:
-        typer.echo(
-            json.dumps({"battery": battery, "sections": battery_facts(battery)}, indent=2, ensure_ascii=False)
-        )
-    else:
-        typer.echo(describe_battery(battery))
+    with bar("describing", unit="") as progress:
+        if as_json:
+            facts = {"battery": battery, "sections": battery_facts(battery, progress=progress)}
+            text = json.dumps(facts, indent=2, ensure_ascii=False)
+        else:
+            text = describe_battery(battery, progress=progress)
+    typer.echo(text)
     return 0

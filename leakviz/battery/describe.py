@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from leakviz._progress import Progress
 from leakviz.battery.cached import fit_set, load_backbone, rows_of
 from leakviz.battery.schema import COMPUTED, load_battery
 from leakviz.errors import InputError
@@ -30,7 +31,9 @@ _TEACHING = (
 _STOPS = (0.0, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 1.0)
 
 
-def describe_battery(battery: str | os.PathLike[str] = "computed") -> str:
+def describe_battery(
+    battery: str | os.PathLike[str] = "computed", *, progress: Progress | None = None
+) -> str:
     """Return what a computed battery shows, in Markdown.
 
     Parameters
@@ -38,6 +41,8 @@ def describe_battery(battery: str | os.PathLike[str] = "computed") -> str:
     battery : str or path, default "computed"
         The name, or the path of the ``.nc`` file; its backbones, and the battery
         in signature space, are looked for beside it.
+    progress : callable, optional
+        Called as ``progress(done, total)``, sections.
 
     Returns
     -------
@@ -48,16 +53,20 @@ def describe_battery(battery: str | os.PathLike[str] = "computed") -> str:
     InputError
         If the battery was not computed by leakviz.
     """
-    return "\n\n".join(f"### {title}\n\n{text}" for title, text in _sections(battery))
+    return "\n\n".join(f"### {title}\n\n{text}" for title, text in _sections(battery, progress))
 
 
-def battery_facts(battery: str | os.PathLike[str] = "computed") -> list[dict[str, Any]]:
+def battery_facts(
+    battery: str | os.PathLike[str] = "computed", *, progress: Progress | None = None
+) -> list[dict[str, Any]]:
     """Return what `describe_battery` writes, for machines.
 
     Parameters
     ----------
     battery : str or path, default "computed"
         As `describe_battery` takes it.
+    progress : callable, optional
+        Called as ``progress(done, total)``, sections.
 
     Returns
     -------
@@ -70,7 +79,7 @@ def battery_facts(battery: str | os.PathLike[str] = "computed") -> list[dict[str
     InputError
         If the battery was not computed by leakviz.
     """
-    return [_facts(title, text) for title, text in _sections(battery)]
+    return [_facts(title, text) for title, text in _sections(battery, progress)]
 
 
 def _facts(title: str, text: str) -> dict[str, Any]:
@@ -93,30 +102,35 @@ def _rows(table: str) -> list[dict[str, str]]:
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 
-def _sections(battery: str | os.PathLike[str]) -> list[tuple[str, str]]:
+def _sections(battery: str | os.PathLike[str], progress: Progress | None) -> list[tuple[str, str]]:
     """Return the sections of the description: titles, and Markdown."""
     data = load_battery(battery)
     if "backbones" not in data.attrs:
         raise InputError("battery was not computed by leakviz battery build, so there is nothing to describe")
     names = list(json.loads(data.attrs["backbones"]))
-    sections = [
-        ("Backbones", _backbones(battery, names)),
-        ("The fingerprint", _fingerprint(data)),
-        ("tau", _taus(data)),
-        ("The exclusion contrast", _contrast(data)),
-        ("Retraining", _retraining(data)),
-        ("Exactly one half", _one_half(data)),
-        ("Other detectors", _detectors(data)),
-        ("Neighbourhood index", _neighbourhood(data)),
-        ("Shrinkage", _shrinkage(battery, data, names)),
-        ("The whitening budget", _budget(battery, data, names)),
-    ]
     path = data_dir() / "battery" / COMPUTED["computed"] if battery == "computed" else Path(battery)
     beside = path.with_name(f"{path.stem}-signature.nc")
     files = [path, beside] if beside.is_file() else [path]
-    if beside in files:
-        sections.append(("Signature space", _signature(load_battery(beside))))
-    sections.append(("Content", _content(battery, names, files)))
+    signature = {"Signature space": lambda: _signature(load_battery(beside))} if beside in files else {}
+    write: dict[str, Callable[[], str]] = {
+        "Backbones": lambda: _backbones(battery, names),
+        "The fingerprint": lambda: _fingerprint(data),
+        "tau": lambda: _taus(data),
+        "The exclusion contrast": lambda: _contrast(data),
+        "Retraining": lambda: _retraining(data),
+        "Exactly one half": lambda: _one_half(data),
+        "Other detectors": lambda: _detectors(data),
+        "Neighbourhood index": lambda: _neighbourhood(data),
+        "Shrinkage": lambda: _shrinkage(battery, data, names),
+        "The whitening budget": lambda: _budget(battery, data, names),
+        **signature,
+        "Content": lambda: _content(battery, names, files),
+    }
+    sections = []
+    for title, text in write.items():
+        sections.append((title, text()))
+        if progress is not None:
+            progress(len(sections), len(write))
     return sections
 
 

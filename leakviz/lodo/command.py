@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 import typer
 import xarray as xr
-from tqdm import tqdm
 
+from leakviz._progress import bar
 from leakviz._stop import STOPPED
 from leakviz.errors import InputError
 from leakviz.lodo.ablation import ablate_shortcuts
@@ -40,7 +40,6 @@ from leakviz.lodo.words import (
 )
 from leakviz.predictions.sources import MAX_BYTES, quoted
 
-_LARGE = 20_000_000  # bytes from which reading shows its progress
 _MOST_FEATURES = 20  # that the words list
 _LONGEST_NAME = 40  # characters of a source's name in a table
 _MOST_COLUMNS = 40  # that the words name
@@ -153,16 +152,7 @@ def lodo_command(
 
 
 def _read(file: str, **options: Any) -> SourceTable:
-    """Read a file, with a progress bar on stderr where it is large."""
-    large = Path(file).is_file() and Path(file).stat().st_size >= _LARGE
-    with tqdm(
-        desc=f"reading {Path(file).name}", unit="B", unit_scale=True, disable=not large, leave=False
-    ) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
+    with bar(f"reading {Path(file).name}", unit="B", unit_scale=True) as progress:
         return read_sources(file, progress=progress, **options)
 
 
