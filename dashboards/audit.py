@@ -53,6 +53,10 @@ class AuditState(PageState):
 
     stops = {"gate": answers.GATES, "tau": answers.TAUS}
 
+    def title(self, name: str, value: Any) -> str:
+        """Return what a value is called on the screen."""
+        return figures.READINGS.get(value, str(value)) if name == "reading" else super().title(name, value)
+
 
 _TABLE_CSS = theme.css(
     """
@@ -109,6 +113,13 @@ class AuditPage(pn.viewable.Viewer):
     figure_sources = {
         "published": "arXiv 2607.19393, Table 12, sections 4 and 6, Appendices F and H",
         **dict.fromkeys(("own", "index", "pairs", "spaces"), HERE),
+    }
+    figure_state = {
+        "published": ("gate", "tau"),
+        "own": ("gate", "tau"),
+        "index": (),
+        "pairs": ("tau",),
+        "spaces": ("reading", "convention", "gate", "tau"),
     }
 
     def __init__(self, query: str = "", shelf: Shelf | None = None, **params: Any):
@@ -342,7 +353,7 @@ class AuditPage(pn.viewable.Viewer):
                 lambda: self.data(name),
                 size=size,
                 page=self,
-                source=self.figure_sources[name],
+                of=name,
             ),
             height=height,
         )

@@ -117,6 +117,11 @@ class CalibrationState(VectorState):
         "b": figures.BETA_B,
     }
 
+    def title(self, name: str, value: Any) -> str:
+        """Return what a value is called on the screen."""
+        menus = {"method": RECALIBRATIONS, "fit": FITTED, "zoom": ZOOM, "scale": SCALE, "eta": ETA}
+        return menus[name].get(value, str(value)) if name in menus else super().title(name, value)
+
     def _read(self, query: str) -> list[str]:
         told = super()._read(query)
         low, high = figures.threshold_range(self.low, self.high)
@@ -708,6 +713,18 @@ class CalibrationPage(pn.viewable.Viewer):
         self.shelf.param.watch(self._shelved, ["own", "arms"])
 
     # ---- answers
+
+    @property
+    def figure_state(self) -> dict[str, tuple[str, ...]]:
+        """What of the state decides each figure."""
+        s = self.state
+        given = ("method",) if s.method == "none" else ("method", "fit")
+        return {
+            "reliability": (*given, "bins", "strategy", "zoom"),
+            "dispersion": given,
+            "benefit": (*given, "low", "high", "scale"),
+            "weight": ("low", "high", "eta", *(("a", "b") if s.eta == "beta" else ())),
+        }
 
     @property
     def subject(self) -> str:

@@ -123,7 +123,7 @@ def downloads(
     *,
     size: tuple[float, float] = export.SIZE,
     page: Any = None,
-    source: str = "",
+    of: str = "",
 ) -> Downloads:
     """Return the buttons that make SVG, PDF, PNG and CSV of a figure as it is when they are pressed.
 
@@ -138,17 +138,17 @@ def downloads(
     data : callable
         Returns the data behind it.
     size : (width, height) in mm
-    source : str
-        Where the figure's numbers are from, if not where the page's are.
     page : optional
         The page, or the part of one, whose source and state stand below the figure in the files; see
         `dashboards.export.says`.
+    of : str
+        What the page calls the figure, if not as the files.
     """
 
     def made(kind: str, **chosen: Any) -> bytes:
         if kind == "csv":
             return export.table(data()).getvalue().encode()
-        caption = export.says(page, source=source) if page else ""
+        caption = export.says(page, of or name) if page else ""
         return export.draw(figure, kind, size=size, caption=caption, **chosen).getvalue()
 
     return Downloads(name, made, size=size)

@@ -28,7 +28,7 @@ import pandas as pd
 
 from dashboards import theme
 from dashboards.provenance import sources
-from dashboards.state import PageState
+from dashboards.state import OWN, PageState
 from leakviz.errors import InputError
 
 KINDS = ("svg", "pdf", "png")
@@ -73,6 +73,7 @@ _STABLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "font.family": "DejaVu Sans",
+    "text.hinting": "none",  # letters on whole pixels would make a line of few dpi longer than it was measured
     "figure.facecolor": theme.LIGHT["bg"],
     "axes.facecolor": theme.LIGHT["bg"],
     "axes.spines.top": False,
@@ -265,44 +266,77 @@ def save(
     def figure(backend: str) -> Any:
         return page.figure(name, backend)
 
-    source = getattr(page, "figure_sources", {}).get(name, "")
     if size is None:
         row = figure("matplotlib")
         size = (65.0 * len(row), 65.0) if isinstance(row, hv.Layout) else SIZE
-    drawn = draw(
-        figure, kind, size=size, preset=preset, width=width, dpi=dpi, caption=says(page, source=source)
-    )
+    drawn = draw(figure, kind, size=size, preset=preset, width=width, dpi=dpi, caption=says(page, name))
     with _whole(target) as file:
         file.write(drawn.getvalue())
     return target
 
 
-def says(page: Any, *, source: str = "") -> str:
-    """Return the caption of a page's figures: where the numbers are from, and the state, as plain text.
+def says(page: Any, name: str = "") -> str:
+    """Return the caption of a page's figure: where the numbers are from, and the state, as plain text.
 
     Parameters
     ----------
     page : Viewer
         One of the app's pages, or a part of one that says it itself.
-    source : str
-        Where the numbers of a figure are from that shows others than its page.
+    name : str
+        The figure. A page's `figure_sources` says where its numbers are from, if not where the page's are.
 
     Examples
     --------
     >>> from dashboards.fingerprint import FingerprintPage
-    >>> says(FingerprintPage("?tau=0.6&gate=0.96"))
+    >>> says(FingerprintPage("?tau=0.6&gate=0.96"), "scatter")
     'Controlled validation of the leak fingerprint, 52 settings. Source: arXiv 2607.19393, Table 12 (means of three seeds, three decimals). State: gate 0.96, tau 0.6.'
     """
     if hasattr(page, "says"):
         return str(page.says())
     titles: dict[str, list[str]] = {}
+    source = getattr(page, "figure_sources", {}).get(name, "")
     with suppress(ValueError):  # a page with no data of its own
         for one in [] if source else sources(page):
             titles.setdefault(one.source, []).append(one.title)
     told = [f"Source: {source}"] if source else []
     told += [f"{'; '.join(of)}. Source: {where}" for where, of in titles.items()]
-    state = state_says(page.state)
+    state = figure_state_says(page, name)
     return sentences(*told, f"State: {state}" if state else "")
+
+
+def figure_state_says(page: Any, name: str) -> str:
+    """Return the state that decides a figure, in words; of a page that does not say what decides it, `state_says`.
+
+    Parameters
+    ----------
+    page : Viewer
+        Its `figure_state` names, for each figure, the parameters that decide it. They are said whatever they are,
+        but for what leaves everything as it is.
+    name : str
+        The figure.
+
+    Examples
+    --------
+    >>> from dashboards.audit import AuditPage
+    >>> page = AuditPage("?tau=0.6")
+    >>> figure_state_says(page, "pairs"), figure_state_says(page, "index")
+    ('tau 0.6', '')
+    """
+    state, words = page.state, []
+    decides = getattr(page, "figure_state", {}).get(name)
+    if decides is None:
+        return state_says(state)
+    for parameter in decides:
+        value = getattr(state, parameter)
+        if isinstance(value, (list, tuple)):
+            text = "" if value == state.param[parameter].default else " and ".join(map(str, value)) or "none"
+        elif isinstance(value, str):
+            text = page.subject if value.startswith(OWN) else state.title(parameter, value) if value else ""
+        else:
+            text = f"{value:g}"
+        if text not in ("", "all", "off"):
+            words.append(f"{state.label(parameter)} {text}")
+    return ", ".join(words)
 
 
 def state_says(state: PageState) -> str:
@@ -320,13 +354,12 @@ def state_says(state: PageState) -> str:
     """
     words = []
     for name in state.names():
-        value, declared = getattr(state, name), state.param[name]
-        label = declared.label if getattr(declared, "_label", None) else name.replace("_", " ")
+        value = getattr(state, name)
         if name in state.stops:
-            words.append(f"{label} {value:g}")
-        elif value != declared.default and value not in ("", [], ()):
+            words.append(f"{state.label(name)} {value:g}")
+        elif value != state.param[name].default and value not in ("", [], ()):
             text = " and ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-            words.append(f"{label} {text}")
+            words.append(f"{state.label(name)} {text}")
     return ", ".join(words)
 
 
@@ -414,6 +447,20 @@ def _lay_out(drawn: Any, points: float, room: float, columns: int) -> None:
     for axes in drawn.axes:
         if axes.get_legend():  # inside the frame
             axes.get_legend().set_in_layout(False)
+            _even_out(axes.get_legend(), points)
+    _place(drawn, renderer, inside, columns, points)
+    hidden = [axes for axes in drawn.axes if axes.get_legend() and not _in_the_clear(axes, renderer)]
+    if hidden and not columns:
+        for axes in hidden:
+            inside[0, 1] += _below(axes, renderer, (inside[0, 0], inside[1, 0]), inside[0, 1], points)
+        _place(drawn, renderer, inside, columns, points)
+    for axes in drawn.axes:
+        _thin_out(axes, renderer, points)
+
+
+def _place(drawn: Any, renderer: Any, inside: np.ndarray, columns: int, points: float) -> None:
+    """Let the axes fill a part of the sheet."""
+    sheet = 72 * drawn.get_size_inches()
     for turn in range(3):  # long words are broken to the first frames, and ticks change with them
         frames = np.array([axes.get_position().get_points() for axes in drawn.axes]) * sheet
         parts = np.array(
@@ -431,6 +478,91 @@ def _lay_out(drawn: Any, points: float, room: float, columns: int) -> None:
             axes.set_position((*(low / sheet), *((high - low) / sheet)))
             if turn < 2:
                 _break_long_words(axes, *(high - low))
+
+
+def _even_out(legend: Any, points: float) -> None:
+    """Give the legend's marks sizes that stand in a line of text and can be told apart."""
+    for handle in legend.legend_handles:
+        if hasattr(handle, "set_sizes"):
+            handle.set_sizes(np.clip(handle.get_sizes(), (0.5 * points) ** 2, (0.85 * points) ** 2))
+
+
+def _in_the_clear(axes: Any, renderer: Any) -> bool:
+    """Move a legend to a place in the frame where it covers no mark, line or text, if there is one."""
+    legend = axes.get_legend()
+    first = legend.get_window_extent(renderer)
+    if not _covers(axes, first, renderer):
+        legend.set_loc("lower left")  # where it is, whatever is drawn later
+        legend.set_bbox_to_anchor(_inset(legend, first), transform=axes.transAxes)
+        return True
+    across, down = ("right", "left", "center"), ("upper", "lower", "center")
+    for where in (f"{y} {x}" for y in down for x in across if (x, y) != ("center", "center")):
+        legend.set_loc(where)
+        if not _covers(axes, legend.get_window_extent(renderer), renderer):
+            return True
+    return False
+
+
+def _inset(legend: Any, box: Any) -> tuple[float, float]:
+    """Return the corner of a legend that is at a box, in parts of the frame."""
+    pad = legend.borderaxespad * legend._fontsize * legend.get_figure().dpi / 72
+    corner = legend.axes.transAxes.inverted().transform(box.p0 - pad)
+    return float(corner[0]), float(corner[1])
+
+
+def _covers(axes: Any, box: Any, renderer: Any) -> bool:
+    """Tell whether a box is over a mark, a line, an edge or a text; shades may lie under it, and rules."""
+    for found in axes.collections:
+        to_sheet = found.get_transform()
+        if hasattr(found, "get_sizes") and len(found.get_offsets()) and len(found.get_paths()) <= 1:
+            at = found.get_offset_transform().transform(np.ma.filled(found.get_offsets(), np.nan))
+            reach = 0.5 * np.sqrt(np.max(found.get_sizes(), initial=0.0))
+            if ((at > box.p0 - reach) & (at < box.p1 + reach)).all(axis=1).any():
+                return True
+        elif any(path.transformed(to_sheet).intersects_bbox(box, filled=False) for path in found.get_paths()):
+            return True
+    rules = (axes.get_xaxis_transform(which="grid"), axes.get_yaxis_transform(which="grid"))
+    for line in axes.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        if line.get_transform() not in rules and path.intersects_bbox(box, filled=False):
+            return True
+    return any(text.get_text() and text.get_window_extent(renderer).overlaps(box) for text in axes.texts)
+
+
+def _below(axes: Any, renderer: Any, sides: tuple[float, float], foot: float, points: float) -> float:
+    """Move a legend out of the frame to the foot of the sheet, in as many columns as fit; return its height."""
+    old = axes.get_legend()
+    words = [text.get_text().replace("\n", " ") for text in old.get_texts()]
+    size = old.get_texts()[0].get_fontsize()
+    widest = max(map(_extent_of, words)) + 5.0
+    wide, high = 72 * axes.get_figure().get_size_inches()
+    new = axes.legend(
+        old.legend_handles,
+        words,
+        ncols=max(1, min(len(words), int((sides[1] - sides[0]) / (widest * size)))),
+        loc="lower left",
+        bbox_to_anchor=(sides[0] / wide, foot / high),
+        bbox_transform=axes.get_figure().transFigure,
+        frameon=False,
+        borderaxespad=0.0,
+        borderpad=0.0,
+    )
+    new.set_in_layout(False)
+    return float(new.get_window_extent(renderer).height) + 0.6 * points
+
+
+def _thin_out(axes: Any, renderer: Any, points: float) -> None:
+    """Hide labels of the horizontal axis that would run into others; those of whole decades stay."""
+    kept: list[tuple[float, float]] = []
+    for ticks in (axes.xaxis.get_major_ticks(), axes.xaxis.get_minor_ticks()):
+        for label in (tick.label1 for tick in ticks):
+            if not label.get_text() or label.get_rotation():
+                continue
+            box = label.get_window_extent(renderer)
+            if any(box.x0 < high + 0.4 * points and low - 0.4 * points < box.x1 for low, high in kept):
+                label.set_visible(False)
+            else:
+                kept.append((box.x0, box.x1))
 
 
 def _shrunk(around: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -469,6 +601,26 @@ def _break_long_words(axes: Any, width: float, height: float) -> None:
         size, words = text.get_fontsize(), text.get_text().replace("\n", " ")
         if _extent_of(words) * size > max(room, 4 * size):
             text.set_text("\n".join(_wrap(words, max(room, 4 * size), size)))
+    _break_ticks(axes, width)
+
+
+def _break_ticks(axes: Any, width: float) -> None:
+    """Break the names below a horizontal axis into lines, each name over its own part of the axis."""
+    from matplotlib.ticker import FixedFormatter
+
+    at, labels = np.asarray(axes.get_xticks()), axes.get_xticklabels()
+    if (
+        not isinstance(axes.xaxis.get_major_formatter(), FixedFormatter)
+        or len(at) < 2
+        or len(at) != len(labels)
+    ):
+        return
+    words, size = [label.get_text().replace("\n", " ") for label in labels], labels[0].get_fontsize()
+    room = width * float(np.diff(np.sort(at)).min() / np.ptp(axes.get_xlim())) - 0.6 * size
+    longest = max((_extent_of(word) for text in words for word in text.split()), default=0.0)
+    if labels[0].get_rotation() or longest * size > room or max(map(_extent_of, words)) * size <= room:
+        return
+    axes.set_xticks(at, labels=["\n".join(_wrap(text, room, size)) for text in words])
 
 
 def _wrap(text: str, width: float, points: float) -> list[str]:

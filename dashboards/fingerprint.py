@@ -30,7 +30,7 @@ from dashboards.detail import DetailView
 from dashboards.figures import fingerprint as figures
 from dashboards.fingerprint_answers import METRICS, RULE, Choice, page_answers
 from dashboards.live import Attribute, Column, Edge, Grip, Live, Select, Slider, Tap, encode_once
-from dashboards.markup import link_note, markup
+from dashboards.markup import headline, link_note, markup, meanwhile
 from dashboards.shelf import Shelf
 from dashboards.state import LONGEST, PageState, asked_of, nearest_stop
 from dashboards.stencil import figure_pane
@@ -312,6 +312,21 @@ class FingerprintPage(pn.viewable.Viewer):
         self.live.param.watch(self._reset, "resets")
 
     # ---- answers
+
+    @property
+    def figure_state(self) -> dict[str, tuple[str, ...]]:
+        """What of the state decides each figure."""
+        of = ("backbone", "id_dataset", "distance", "size", "hidden")
+        of = (*(("alpha", "detector", "covariance") if self.rich else ()), *of)
+        cuts = ("gate", "tau", *of)
+        decides = {
+            "scatter": cuts,
+            "map": ("metric", *cuts),
+            "rates": cuts,
+            "area": ("gate", *of),
+            "contrast": cuts,
+        }
+        return {name: decides[name] for name in self.figure_names()}
 
     @property
     def subject(self) -> str:
@@ -706,6 +721,11 @@ class FingerprintPage(pn.viewable.Viewer):
             f"no unsupervised detector can. {without}</p>"
         )
 
+    def _whole_subject(self) -> str:
+        """Return the subject as it stands within a sentence."""
+        shipped = self.shown_battery.name in batteries.TITLES
+        return f"the {self.subject[:1].lower()}{self.subject[1:]}" if shipped else self.subject
+
     def _legend(self) -> str:
         switches = "".join(
             self.live.switch(f"show_{r}", _mark(regime) + LEGEND[regime])
@@ -877,6 +897,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 lambda backend: self.figure("scatter", backend),
                 lambda: self.data("scatter"),
                 page=self,
+                of="scatter",
             ),
             extra="",
             height=560,
@@ -914,6 +935,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 lambda: self.data("map"),
                 size=(120, 80),
                 page=self,
+                of="map",
             ),
             height=200,
         )
@@ -969,6 +991,7 @@ class FingerprintPage(pn.viewable.Viewer):
                 lambda: self.data("area"),
                 size=(120, 80),
                 page=self,
+                of="area",
             ),
             height=190,
         )
@@ -1029,7 +1052,7 @@ class FingerprintPage(pn.viewable.Viewer):
     def _arrange(self) -> None:
         """Put a battery's figures and texts into the frame; in the app, what is not seen first follows."""
         parts = self._parts
-        parts["heading"].object = self._heading()
+        parts["heading"].object = meanwhile(self.state, self._heading(), self._whole_subject())
         parts["hand"].objects = [self.live]
         parts["extra"].objects = self._extras()
         parts["reset"].object = self.live.reset()
@@ -1072,7 +1095,7 @@ class FingerprintPage(pn.viewable.Viewer):
         if self._root is None:
             wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
             parts = self._parts
-            parts["heading"] = markup("", css=_HEADING_CSS)
+            parts["heading"] = headline(self.state, self._heading, self._whole_subject, css=_HEADING_CSS)
             parts["hand"] = pn.Column(**wide)
             parts["strip"] = pn.Column(
                 parts["hand"], self._controls(), stylesheets=[theme.RULED_CSS, _STRIP_CSS], **wide

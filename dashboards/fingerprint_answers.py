@@ -21,6 +21,7 @@ from dashboards.batteries import Battery
 from dashboards.figures import fingerprint as figures
 from dashboards.live import words
 from leakviz.detector_sweep import LEDOIT_WOLF, sweep_detector, use_detector
+from leakviz.fingerprint import groups
 from leakviz.statistics import wilson_interval
 
 GATES = leakviz.stops("0.80", "1.00", "0.005")
@@ -427,6 +428,11 @@ def alpha_answers(
     options: dict[str, Any] = {"covariance": covariance, "detector": detector}
     subset = battery.isel(setting=shown)
     sweep = sweep_detector(subset, gates=COARSE_GATES, taus=COARSE_TAUS, alphas=alphas, **options)
+    # A group that a filter leaves empty is a group of none: the page has a row for it.
+    none = {"n": 0, "correct": 0, "collapsed_count": 0}
+    sweep = sweep.reindex(
+        regime=list(groups(battery)), fill_value={name: none.get(str(name), np.nan) for name in sweep}
+    )
     pairs = matched_pairs(battery) if pairs is None else pairs
     flat = over_seeds(battery)
     seen = np.array([[False, False], [False, True]])

@@ -40,7 +40,7 @@ from dashboards.lodo_answers import (
 )
 from dashboards.lodo_own import OwnTable, penguins
 from dashboards.marks import LEGEND_CSS, mark
-from dashboards.markup import link_note, markup
+from dashboards.markup import link_note, markup, meanwhile
 from dashboards.shelf import Shelf
 from dashboards.state import LONGEST, PageState, asked_of, other_file
 from dashboards.stencil import figure_pane
@@ -325,8 +325,19 @@ class LodoPage(pn.viewable.Viewer):
         self.live.param.watch(self._released, "state")
         self.quadrants.param.watch(self._released, "state")
         self.state.param.watch(self._follow, self.state.names())
+        self.state.param.watch(self._told_anew, "told", precedence=3)
 
     # ---- answers
+
+    figure_state = {
+        "gap": ("model", "metric", "baseline"),
+        "known": ("model", "baseline", "scope"),
+        "left-out": ("model", "baseline", "scope"),  # of the same rows
+        "composition": (),
+        "retention": ("model", "threshold"),
+        "ablation": ("model",),
+        "explanation": ("model", "row"),
+    }
 
     @property
     def subject(self) -> str:
@@ -680,9 +691,10 @@ class LodoPage(pn.viewable.Viewer):
             notes = [*notes, html.escape(s.told)]
         below = "".join(f'<p class="note">{n}</p>' for n in notes)
         warned = f'<p class="trap" role="note">{trap}</p>' if trap else ""
-        return (
+        heading = (
             f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{told}</h1></div>{below}{warned}'
         )
+        return meanwhile(self.state, heading, self.subject)
 
     def _numbers(self) -> str:
         rows = self._made(
@@ -1060,9 +1072,16 @@ class LodoPage(pn.viewable.Viewer):
         """Leave out each species of the penguins anew, in a thread, and show it."""
         self.own.recompute(penguins, "the penguins")
 
+    def _told_anew(self, event: Any) -> None:
+        """Follow a link that waits for a file, or waits no longer."""
+        if "heading" in self._texts:
+            self._texts["heading"].object = self._heading()
+            self.own.raise_if_needed()
+
     def _raise_own(self, up: bool) -> None:
         """Put the user's own table on top while it is worked on, and below all else otherwise."""
         box = self._boxes.get("own")
+        up = up or (self.state.waiting and bool(self.state.told))  # the link's file is brought there
         if box is not None:
             styles = {"order": str(ORDERS["own" if up else "below"])}
             if box.styles != styles:
@@ -1101,6 +1120,7 @@ class LodoPage(pn.viewable.Viewer):
                 lambda: self.data(name),
                 size=(150, 110),
                 page=self,
+                of=name,
             ),
             height=picture.height if picture else 200,
         )
@@ -1311,7 +1331,7 @@ class LodoPage(pn.viewable.Viewer):
                 ),
                 self.own.upload,
                 self.own.sheet,
-                styles={"order": str(ORDERS["below"])},
+                styles={"order": str(ORDERS["own" if self.state.waiting else "below"])},
                 stylesheets=[":host { gap: 14px }"],
                 **_WIDE,
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
@@ -92,6 +92,8 @@ class Subject:
         Why there is no ablation, where something was computed without it.
     told : str
         How it was computed, if that is not plain from the case.
+    file : dict or str
+        The user's file that it was read from, as a report says it; or a sentence on why no command line can read that.
     """
 
     case: str
@@ -104,6 +106,7 @@ class Subject:
     ablation: xr.Dataset | None = field(default=None, repr=False)
     why_not: str = ""
     told: str = ""
+    file: Mapping[str, Any] | str = field(default="", repr=False)
 
     @property
     def published(self) -> bool:

@@ -18,8 +18,9 @@ from typing import Any
 
 import leakviz
 from dashboards.lodo_answers import CLASSIFIERS, OWN, Subject, computed, shipped
-from dashboards.wizard import Wizard, in_memory, note_questions, text_again
+from dashboards.wizard import Wizard, in_memory, note_questions, sha256_of, text_again
 from dashboards.work import Job, in_document, in_thread, start
+from leakviz import report as core
 from leakviz.lodo.table import SourceInspection
 from leakviz.predictions.sources import quoted
 
@@ -183,12 +184,14 @@ class OwnTable(Wizard):
         self._finish(wrong)
 
     async def _compute(self, job: Job, found: SourceInspection) -> None:
-        model, title = self.model, self.title
+        model, title, file = self.model, self.title, self._file
+
+        def made() -> Subject:
+            subject = subject_of(found, model, job, title, self.n_jobs)
+            return replace(subject, file=table_file(found, model, subject, sha256_of(file)))
 
         async def fit() -> None:
-            subject = await in_thread(
-                job, lambda: subject_of(found, model, job, title, self.n_jobs), self._show_work, _WORKERS
-            )
+            subject = await in_thread(job, made, self._show_work, _WORKERS)
 
             def keep() -> None:
                 self.used = subject.case
@@ -215,6 +218,11 @@ class OwnTable(Wizard):
     def _show(self) -> None:
         page = self.page()
         self.sheet.page = json.dumps(page)
+        self.raise_if_needed(page)
+
+    def raise_if_needed(self, page: dict[str, Any] | None = None) -> None:
+        """Say anew whether there is something to answer or to wait for."""
+        page = page or self.page()
         waits = self.found is not None and not self.used
         self._rise(bool(self._job or waits or page["alert"] or page["retry"]))
 
@@ -314,6 +322,22 @@ def subject_of(found: SourceInspection, model: str, job: Job, title: str, n_jobs
         progress=_hearing(job, title),
         n_jobs=n_jobs,
     )
+
+
+def table_file(found: SourceInspection, model: str, subject: Subject, digest: str) -> dict[str, Any]:
+    """Return what a report says of the file of a table: how it was read, and the SHA-256 of its bytes is `digest`."""
+    ways: dict[str, Any] = {role: found.answers.get(role) for role in ROLES}
+    ways["model"] = model if model != MODELS[0] else None
+    ways["delimiter"] = found.delimiter if found.delimiter != "," else None
+    ways["encoding"] = None if str(found.encoding).startswith("utf-8") else found.encoding
+    ways["sheet"] = found.sheet
+    return {
+        "name": found.name,
+        "kind": "sources",
+        "sha256": digest,
+        "content_hash": subject.result.attrs["source_hash"],
+        "options": core.options_of("sources", {n: str(way) for n, way in ways.items() if way is not None}),
+    }
 
 
 def penguins(progress: Callable[[str, int, int], None]) -> Subject:

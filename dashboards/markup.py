@@ -132,13 +132,35 @@ def link_note(state: PageState, **params: Any) -> pn.pane.HTML:
         if here is not None:
             told = notes(state.told)
             if state.waiting and state.brought in _PAGES.values():
-                bring = f'<p><a class="bring" href="?page={state.brought}">Bring the file</a></p>'
-                told = f"<h1>{_WAITS}</h1>{told}{bring}"
+                told += f'<p><a class="bring" href="?page={state.brought}">Bring the file</a></p>'
+            if state.waiting and state.brought in (*_PAGES.values(), "lodo"):
+                told = f"<h1>{_WAITS}</h1>{told}"
             here.param.update(object=told, visible=bool(state.told))
 
     state.param.watch(show, "told")
     show()
     return pane
+
+
+def meanwhile(state: PageState, heading: str, subject: str) -> str:
+    """Write a page's heading, which is not the heading while a link waits for a file.
+
+    Parameters
+    ----------
+    state : PageState
+    heading : str
+        HTML with one ``<h1>``.
+    subject : str
+        What data the page shows, plain text.
+    """
+    if not (state.waiting and state.told):
+        return heading
+    return re.sub(
+        "<h1>(.*?)</h1>",
+        lambda h1: f'<p class="note">Meanwhile, {text.escape(subject, quote=False)}: {h1[1]}</p>',
+        heading,
+        flags=re.DOTALL,
+    )
 
 
 def headline(
@@ -161,15 +183,7 @@ def headline(
     """
 
     def written() -> str:
-        told = write()
-        if not state.waiting:
-            return told
-        return re.sub(
-            "<h1>(.*?)</h1>",
-            lambda h1: f'<p class="note">Meanwhile, {text.escape(subject(), quote=False)}: {h1[1]}</p>',
-            told,
-            flags=re.DOTALL,
-        )
+        return meanwhile(state, write(), subject())
 
     pane = markup(written(), **params)
     seen = weakref.ref(pane)

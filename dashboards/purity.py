@@ -354,6 +354,11 @@ class PurityPage(pn.viewable.Viewer):
         "certification": "computed by leakviz for the method of arXiv 2606.11267, sections 2 and 6",
         "graded": "flchain, R package survival, see data/predictions/README.md; as arXiv 2606.11267, section 7.2",
     }
+    figure_state = {
+        "purity": ("delta", "k_min"),
+        "certification": ("delta", "k_min", "max_risk", "alpha"),
+        "graded": ("delta", "k_min", "epsilon"),
+    }
 
     @property
     def subject(self) -> str:
@@ -802,7 +807,6 @@ class PurityPage(pn.viewable.Viewer):
                 lambda backend: self.figure("certification", backend),
                 lambda: self.data("certification"),
                 page=self,
-                source=self.figure_sources["certification"],
             ),
             height=300,
         )
@@ -845,7 +849,7 @@ class PurityPage(pn.viewable.Viewer):
             lambda: self.data("graded"),
             size=(260, 65),
             page=self,
-            source=self.figure_sources["graded"],
+            of="graded",
         )
         body = card(
             "A leak that grows: from which severity does it show?",

@@ -64,6 +64,11 @@ class PageState(param.Parameterized):
         """Return what a value is called on the screen; a page with menus says what stands in them."""
         return str(value) or "the default"
 
+    def label(self, name: str) -> str:
+        """Return what a parameter is called on the screen."""
+        declared = self.param[name]
+        return str(declared.label) if getattr(declared, "_label", None) else name.replace("_", " ")
+
     def names(self) -> list[str]:
         """Return the parameters that a link carries, in order of declaration."""
         return [name for name in self.param if name not in ("name", "told")]

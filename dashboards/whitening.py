@@ -77,6 +77,10 @@ class WhiteningState(PageState):
         super().__init__(**params)
         self.audits: list[Audit] = []
 
+    def title(self, name: str, value: Any) -> str:
+        """Return what a value is called on the screen."""
+        return FITS.get(value, str(value)) if name == "fit" else super().title(name, value)
+
     def offer(self, audits: list[Audit]) -> None:
         """Take these embeddings of the user's as what can be chosen, beside the computed backbones."""
         self.audits = list(audits)
@@ -310,6 +314,10 @@ class WhiteningPage(pn.viewable.Viewer):
         self.shelf.param.watch(self._audited, "audits")
 
     # ---- answers
+
+    figure_state = dict.fromkeys(
+        figures.FIGURES, ("features", "ood", "fit", "classes", "rows", "covariance", "alpha")
+    )
 
     @property
     def subject(self) -> str:
@@ -821,6 +829,7 @@ class WhiteningPage(pn.viewable.Viewer):
                 lambda: self.data(name),
                 size=(110, 75),
                 page=self,
+                of=name,
             ),
             height=height,
         )

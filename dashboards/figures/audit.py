@@ -16,7 +16,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dashboards import theme
-from dashboards.figures.style import INK, by_column, frame, offset, style
+from dashboards.figures.style import INK, by_column, frame, offset, on_paper, style
 
 FIGURES = {
     "published": "Published settings in the wild",
@@ -307,7 +307,8 @@ def published(
                     "color": INK,
                     "size": 7.5,
                     "horizontalalignment": align,
-                    "verticalalignment": "bottom",
+                    "verticalalignment": "center",
+                    "hooks": [on_paper(0.75 * dx, 0.75 * dy)],
                 },
                 hooks=[offset(dx, dy)],
             )
@@ -427,7 +428,7 @@ def index_strips(
                 matplotlib={
                     "marker": theme.PAPER_MARK[mark],
                     "s": 12,
-                    "facecolors": "none",
+                    "facecolors": color + "40",
                     "edgecolors": color,
                     "linewidth": 0.7,
                 },
@@ -533,7 +534,7 @@ def pairs(
                     matplotlib={
                         "marker": theme.PAPER_MARK[mark],
                         "s": 14,
-                        "facecolors": "none",
+                        "facecolors": color + "40",
                         "edgecolors": color,
                         "linewidth": 0.8,
                     },

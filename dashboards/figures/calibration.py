@@ -367,7 +367,7 @@ def reliability(
             hv.Curve([(0, 0), (1, 1)], "predicted", "observed", label="calibrated"),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.8},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.8},
         ),
         style(
             hv.Rectangles(bars, ["left", "bottom", "right", "top"], ["n"]),
@@ -460,7 +460,7 @@ def dispersions(
             hv.VLine(Z_ALPHA),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
         )
     ]
     rows = {

@@ -241,7 +241,7 @@ def contrast(
             hv.VLine(0.5),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
         ),
     ]
     for name, shift, (color, shape), label in (

@@ -19,7 +19,7 @@ import pandas as pd
 import xarray as xr
 
 from dashboards import theme
-from dashboards.figures.style import INK, above, apart, by_column, frame, offset, style
+from dashboards.figures.style import INK, above, apart, by_column, frame, offset, on_paper, style
 from dashboards.names import setting_names
 
 FIGURES = {
@@ -388,6 +388,7 @@ def scatter(
                 "size": 8,
                 "horizontalalignment": "left",
                 "verticalalignment": "bottom",
+                "hooks": [on_paper(5, -4)],
             },
             hooks=[offset(8, -6), *hooks.get("box_label", [])],
         ),
@@ -735,7 +736,7 @@ def rate_curves(
             hv.VLine(PUBLISHED["tau"]),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
         ),
         style(
             hv.VLine(tau),
@@ -806,7 +807,7 @@ def area_curve(
                 hv.VLine(list(alphas).index("ledoit-wolf")),
                 backend,
                 bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-                matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+                matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
             )
         )
     layers += [

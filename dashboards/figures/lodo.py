@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import holoviews as hv
@@ -435,10 +435,6 @@ def draw(
         edge = high + 0.03 * (high - low)
         texts = pd.DataFrame([{"x": edge, "y": y, "text": t} for y, t in picture.beside if t])
         layers += _labels(texts, backend, None, align="left")
-        picture = replace(picture, xlim=(low, high + 0.25 * (high - low)))
-    if backend == "matplotlib" and name in ("gap", "ablation", "composition", "explanation"):
-        low, high = picture.ylim  # room for the legend: of rows, or of AUROC
-        picture = replace(picture, ylim=(low, high + (0.2 * (high - low) if name == "ablation" else 2.5)))
     grid = {"gap": "x", "ablation": "y", "retention": "y", "explanation": "x"}.get(name, "")
     return frame(
         hv.Overlay(layers),
@@ -707,7 +703,8 @@ def _draw_matrix(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
                 hv.Rectangles(cells, sides, more),
                 backend,
                 bokeh={},
-                matplotlib={"facecolor": hv.dim("color"), "edgecolor": theme.LIGHT["bg"], "linewidth": 0.6},
+                # edges of their own colour: viewers let the paper through between neighbours
+                matplotlib={"facecolor": hv.dim("color"), "edgecolor": hv.dim("color"), "linewidth": 0.3},
             )
         ]
     else:
@@ -752,14 +749,14 @@ def _draw_retention(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
             hv.Rectangles(p.layers["shade"], sides),
             backend,
             bokeh={"fill_color": alarm, "fill_alpha": 0.06, "line_alpha": 0},
-            matplotlib={"facecolor": alarm + "10", "edgecolor": "none"},
+            matplotlib={"facecolor": alarm + "0f", "edgecolor": "none"},
             hooks=hooks.get("shade"),
         ),
         style(
             hv.HLine(0.0),
             backend,
             bokeh={"color": theme.QUIET_COLOR, "line_width": 1, "line_alpha": 0.6},
-            matplotlib={"color": theme.QUIET_COLOR, "linewidth": 0.6},
+            matplotlib={"color": theme.QUIET_COLOR, "linewidth": 0.6, "alpha": 0.6},
         ),
     ]
     if backend == "matplotlib":

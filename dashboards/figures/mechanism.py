@@ -85,7 +85,7 @@ def _level(now: xr.Dataset, name: str, backend: str, hooks: Sequence[Callable]) 
             hv.Polygons(loops, ["x", "y"]),
             backend,
             bokeh={},
-            matplotlib={"facecolor": ink, "alpha": 0.12, "edgecolor": ink, "linewidth": 0.9},
+            matplotlib={"linewidth": 0.9, "hooks": [_level_ink]},
         )
     return style(
         hv.Area([(0.0, 0.0), (1.0, 0.0)]),
@@ -96,10 +96,17 @@ def _level(now: xr.Dataset, name: str, backend: str, hooks: Sequence[Callable]) 
             "line_color": ink,
             "line_alpha": 0.75,
             "line_width": 1.4,
+            "visible": bool(now["see_levels"]),
         },
         matplotlib={},
         hooks=[_outline(x, y), _themed(fill_color="accent", line_color="accent"), *hooks],
     )
+
+
+def _level_ink(plot: Any, element: Any) -> None:
+    """Give levels their colour: in an overlay matplotlib's polygons take the default cycle (a hook)."""
+    ink = theme.LIGHT["accent"]
+    plot.handles["artist"].set(facecolor=f"{ink}{round(255 * _FULL):02x}", edgecolor=f"{ink}bf")
 
 
 def _rows(
@@ -133,7 +140,7 @@ def _rows(
             "s": size**2 / 2.6,
             "facecolors": color if filled else "none",
             "edgecolors": "none" if filled else color,
-            "alpha": alpha,
+            "alpha": 0.55 if filled else alpha,
             "linewidth": 0.7,
         },
         hooks=hooks,
@@ -224,13 +231,26 @@ def plane(
                     (now["oracle_x"].values.astype(float), now["oracle_y"].values.astype(float)), "x", "y"
                 ),
                 backend,
-                bokeh={"color": INK, "line_width": 2, "line_dash": "dashed"},
+                bokeh={
+                    "color": INK,
+                    "line_width": 2,
+                    "line_dash": "dashed",
+                    "visible": bool(now["see_line"]),
+                },
                 matplotlib={"color": INK, "linewidth": 1.3, "linestyle": "--"},
                 hooks=hooks.get("line"),
             )
         )
     for name, ink in (("centre", INK), ("ood_centre", color)):
         data = {axis: now[f"{name}_{axis}"].values.astype(np.float64) for axis in "xy"}
+        if backend == "matplotlib":  # which has no circle with a cross
+            for paper in (
+                {"marker": "o", "s": 60, "facecolors": theme.LIGHT["bg"] + "d9", "edgecolors": ink},
+                {"marker": "+", "s": 60, "c": ink, "edgecolors": None},
+            ):
+                options = {**paper, "linewidth": 1.1}
+                layers.append(style(hv.Points(data, ["x", "y"]), backend, bokeh={}, matplotlib=options))
+            continue
         layers.append(
             style(
                 hv.Points(data, ["x", "y"]),
@@ -243,7 +263,7 @@ def plane(
                     "line_color": ink,
                     "line_width": 1.8,
                 },
-                matplotlib={"marker": "P", "s": 60, "facecolors": ink, "edgecolors": "white"},
+                matplotlib={},
                 hooks=[above, _themed(fill_color="bg"), *hooks.get(name, [])],
             )
         )
@@ -336,7 +356,7 @@ def _diagonal(backend: str) -> hv.Element:
         hv.Curve([(0.0, 0.0), (1.0, 1.0)], "x", "y"),
         backend,
         bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-        matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+        matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
     )
 
 
@@ -411,16 +431,16 @@ def box(
                 "line_width": 1.5,
             },
             matplotlib={
-                "facecolor": theme.REGIME_COLOR["leak"],
-                "alpha": 0.15,
+                "facecolor": theme.REGIME_COLOR["leak"] + "12",
                 "edgecolor": theme.REGIME_COLOR["leak"],
+                "linewidth": 1.1,
             },
         ),
         style(
             hv.Curve((now["pair_x"].values.astype(float), now["pair_y"].values.astype(float)), "x", "y"),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_alpha": 0.6},
-            matplotlib={"color": INK, "linewidth": 0.7},
+            matplotlib={"color": INK, "linewidth": 0.7, "alpha": 0.6},
             hooks=hooks.get("pair"),
         ),
     ]
@@ -444,6 +464,7 @@ def box(
                     "s": 26,
                     "facecolors": "none",
                     "edgecolors": color,
+                    "alpha": 0.8,
                 },
                 hooks=hooks.get(name),
             )

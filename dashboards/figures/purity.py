@@ -111,14 +111,14 @@ def purity_curves(
             hv.HLine(line),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
             hooks=hooks.get("line"),
         ),
         style(
             hv.VLine(k_min),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
             hooks=hooks.get("k_min"),
         ),
     ]
@@ -145,7 +145,7 @@ def purity_curves(
                     "line_dash": "dotted",
                     "visible": visible,
                 },
-                matplotlib={"color": color, "linewidth": 0.8, "linestyle": ":"},
+                matplotlib={"color": color, "linewidth": 0.8, "linestyle": ":", "alpha": 0.75},
                 hooks=hooks.get(f"base_{slot}"),
             ),
         ]
@@ -182,7 +182,12 @@ def purity_curves(
                     "line_width": 1.2,
                     "visible": visible,
                 },
-                matplotlib={"marker": _MARKS[theme.VECTOR_MARK[slot]], "s": 44, "c": color},
+                matplotlib={
+                    "marker": _MARKS[theme.VECTOR_MARK[slot]],
+                    "s": 44,
+                    "facecolors": color,
+                    "edgecolors": theme.LIGHT["bg"],
+                },
                 hooks=hooks.get(f"spike_{slot}"),
             ),
             style(
@@ -304,7 +309,7 @@ def certification_curves(
             hv.HLine(float(now["alpha_line"])),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
             hooks=hooks.get("alpha"),
         ),
         style(
@@ -407,7 +412,7 @@ def severity_panel(
                 hv.Area((ends, low, high[::-1]), "severity", ["low", "high"], label="honest models"),
                 backend,
                 bokeh={"fill_color": INK, "fill_alpha": 0.12, "line_alpha": 0},
-                matplotlib={"alpha": 0.14, "hooks": [_fill(INK)]},
+                matplotlib={"alpha": 0.12, "hooks": [_fill(INK)]},
                 hooks=hooks.get("graded_null"),
             )
         )

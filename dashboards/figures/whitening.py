@@ -242,7 +242,7 @@ def auroc_curve(
             hv.HLine(0.5),
             backend,
             bokeh={"color": INK, "line_width": 1, "line_dash": "dotted", "line_alpha": 0.7},
-            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":"},
+            matplotlib={"color": INK, "linewidth": 0.8, "linestyle": ":", "alpha": 0.7},
         ),
         style(
             hv.Area((band_x[:STOPS], band_y[STOPS:][::-1], band_y[:STOPS]), "place", ["high", "low"]),

@@ -1,7 +1,9 @@
 """Figures as files: exact sizes, the same bytes, text that is text, and every mark where the element has it."""
 
+import io
 import re
 import zlib
+from itertools import pairwise
 
 import holoviews as hv
 import numpy as np
@@ -9,12 +11,11 @@ import pandas as pd
 import pytest
 from matplotlib import colors
 from matplotlib.collections import PathCollection
+from matplotlib.image import imread
 
 from dashboards import export, paper_figures, theme
-from dashboards.calibration import CalibrationPage
 from dashboards.cards import downloads
 from dashboards.fingerprint import FingerprintPage
-from dashboards.purity import PurityPage
 from leakviz.errors import InputError
 
 
@@ -205,66 +206,6 @@ def marks(axes):
     return rows
 
 
-def test_every_mark_of_the_fingerprint_is_the_core_s_answer(fingerprint):
-    axes = drawn_axes(fingerprint, "scatter")
-    frame = fingerprint.data("scatter")
-    expected = [
-        (
-            round(x, 9),
-            round(y, 9),
-            (theme.REGIME_COLOR[regime] if fires else theme.LIGHT["bg"]).lower(),
-            theme.REGIME_COLOR[regime].lower(),
-        )
-        for x, y, regime, fires in zip(
-            frame["oracle_lda"], frame["best_unsup"], frame["regime"], frame["fires"], strict=True
-        )
-    ]
-    ink = theme.LIGHT["ink"].lower()
-    found = [m for m in marks(axes) if m[3] in {e[3] for e in expected}]
-    assert len(expected) == 32  # 20 leaks and 12 other sources
-    assert sorted(found) == sorted(expected)
-    wrong = frame[frame["fires"] != (frame["regime"] == "leak")]
-    rings = [m[:2] for m in marks(axes) if m[3] == ink]
-    seen = {
-        r
-        for r in rings
-        if r in {(round(x, 9), round(y, 9)) for x, y in wrong[["oracle_lda", "best_unsup"]].values}
-    }
-    assert len(wrong) == len(seen) == 4
-    bokeh = hv.renderer("bokeh").get_plot(fingerprint.figure("scatter")).state
-    assert axes.get_xlim() == (bokeh.x_range.start, bokeh.x_range.end)
-    assert axes.get_ylim() == (bokeh.y_range.start, bokeh.y_range.end)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == tuple(
-        a.axis_label for a in (bokeh.xaxis[0], bokeh.yaxis[0])
-    )
-    legend = [t.get_text() for t in axes.get_legend().get_texts()]
-    assert legend == ["firing box", theme.REGIME_LABEL["leak"], theme.REGIME_LABEL["clean-novel"]]
-
-
-def test_purity_curves_are_the_core_s_answer():
-    page = PurityPage("?first=nhefs__lr__honest&beside=nhefs__lr__yrdth")
-    axes = drawn_axes(page, "purity")
-    curves = page.data("purity").groupby("vector", sort=False)
-    lines = [line for line in axes.lines if len(line.get_xdata()) > 50]
-    assert len(lines) == len(curves) == 2
-    for line, (_, data), color in zip(lines, curves, theme.VECTOR_COLOR, strict=False):
-        expected = dict(zip(data["k"], data["purity"], strict=True))
-        drawn = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
-        assert set(drawn) == set(expected)
-        np.testing.assert_allclose([drawn[k] for k in expected], list(expected.values()), atol=1e-6)
-        assert colors.to_hex(line.get_color()) == color.lower()
-    assert [t.get_text() for t in axes.get_legend().get_texts()][1:] == page.titles[:2]
-
-
-def test_calibration_bins_are_the_core_s_answer():
-    page = CalibrationPage("?vector=nhefs__lr__honest")
-    axes = drawn_axes(page, "reliability")
-    bins = page.answer().bins
-    found = [m for m in marks(axes) if m[2] == theme.LIGHT["ink"]]
-    expected = bins[["predicted", "observed"]].to_dataframe()[["predicted", "observed"]].to_numpy()
-    np.testing.assert_allclose(sorted(m[:2] for m in found), sorted(map(tuple, expected)), atol=1e-6)
-
-
 # The papers' figures
 
 
@@ -342,3 +283,29 @@ def test_arms_reach_the_published_dispersion():
     head = heads[(heads["arm"] == "deterministic") & (heads["percent"] <= 0.3)]
     assert head["purity"].min() == 1.0  # the flag is 0.3 % of the records
     assert set(curves["arm"]) == set(heads["arm"])
+
+
+# Where a narrow sheet has no room
+
+
+def test_a_legend_leaves_the_frame_and_labels_do_not_touch(monkeypatch):
+    held, put = [], export._put
+    monkeypatch.setattr(export, "_put", lambda drawn, *more: (held.append(drawn), put(drawn, *more)))
+    grid = np.stack(np.meshgrid(np.arange(30), np.arange(30)), axis=-1).reshape(-1, 2)
+
+    def figure(backend):
+        ticks = [(float(i), f"name{i}") for i in range(30)]
+        layers = hv.Overlay([hv.Points(grid, label="everywhere"), hv.Points(grid[:9], label="and here")])
+        return layers.opts(hv.Options("Overlay", backend=backend, xticks=ticks, show_legend=True))
+
+    words = "a caption of many words that is broken into lines " * 4
+    png = export.draw(figure, "png", width=60, dpi=72, caption=words).getvalue()
+    (axes,), renderer = held[0].axes, held[0].canvas.get_renderer()
+    frame, legend = axes.get_window_extent(renderer), axes.get_legend().get_window_extent(renderer)
+    assert legend.y1 < frame.y0
+    labels = [t for t in axes.get_xticklabels() if t.get_visible() and t.get_text()]
+    boxes = sorted((b.x0, b.x1) for b in (t.get_window_extent(renderer) for t in labels))
+    assert 2 <= len(boxes) < 30
+    assert all(left[1] < right[0] for left, right in pairwise(boxes))
+    edge = imread(io.BytesIO(png))[:, -1, :3]
+    assert (edge == 1).all()  # whole letters: the last column of pixels is paper

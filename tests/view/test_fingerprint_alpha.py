@@ -368,3 +368,12 @@ def test_the_published_battery_says_that_it_holds_numbers_only():
     assert page.detail is None
     assert "no scores to draw" in shown(page)["detail_note"]
     assert shown(FingerprintPage())["detail_note"] == ""
+
+
+def test_a_filter_that_leaves_a_group_empty_leaves_its_row():
+    page = FingerprintPage("?battery=computed")
+    before = set(page.live.answers)
+    page.state.size = "2"  # no group of two was left out and trained without
+    assert set(page.live.answers) == before
+    assert page.live.at()["clean_retrained_count"].item() == "0 of 0"
+    assert page.live.at()["clean_excl_count"].item().endswith(" of 40")

@@ -1,14 +1,18 @@
 """Links to every page: what is written is read back, junk is answered, and a link to a file waits for it."""
 
+import importlib
 import re
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import quote_plus, urlencode
 
 import holoviews as hv
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import param
 import pytest
+import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +27,7 @@ from dashboards.report import ReportState
 from dashboards.section_states import TITLES, state_of
 from dashboards.shelf import Audit, Shelf
 from dashboards.whitening import WhiteningPage
-from leakviz import read_predictions
+from leakviz import BlindTest, read_predictions
 from leakviz.moments import fit_statistics
 
 SCRIPT = "<script>alert(1)</script>"
@@ -166,6 +170,19 @@ def predictions(seed=0, n=400):
     return "\n".join(["risk,died", *(f"{a},{int(b)}" for a, b in zip(p, y, strict=True))]).encode()
 
 
+@pytest.mark.parametrize(("name", "slot"), [("fingerprint", "battery"), ("lodo", "case")])
+def test_where_a_link_waits_no_verdict_of_other_data_is_the_heading(name, slot):
+    page = app.PAGES[name][1](f"?page={name}&{slot}=own:0123456789ab", Shelf())
+    note, heading = page.__panel__()[:2]
+    assert "<h1>This link waits for a file</h1>" in note.object
+    assert "<h1>" not in heading.object
+    shown = "the published battery, 52 settings" if name == "fingerprint" else "harm in responses, 10 files"
+    assert f"Meanwhile, {shown}: " in heading.object
+    page.state.param.update(**({"tau": 0.6} if name == "fingerprint" else {"case": "penguins"}))
+    assert note.object == ""  # moved on
+    assert heading.object.count("<h1>") == 1
+
+
 def test_a_link_to_predictions_waits_for_the_file_and_knows_it():
     a, b = (f"own:{read_predictions(predictions(seed)).content_hash[:12]}" for seed in (0, 1))
     link = f"first={a}&beside={b}&third=none&delta=0.1&k_min=100"
@@ -285,6 +302,17 @@ def test_the_readme_has_one_import_and_one_line_for_every_page():
         assert told == [], name  # it opens as the line says
 
 
+def tables(answer):
+    """Return the tables in a page's answer, as the README says how to come by them."""
+    if isinstance(answer, xr.Dataset):
+        return [answer]
+    if isinstance(answer, dict):
+        return [table for part in answer.values() for table in tables(part)]
+    if isinstance(answer, BlindTest):
+        return [pd.DataFrame([asdict(answer)])]
+    return [answer.bins, answer.expected]  # of Calibration
+
+
 @pytest.mark.parametrize("name", OF_EACH)
 def test_a_page_gives_its_figure_as_an_element_and_its_numbers(name):
     query, figure = OF_EACH[name]
@@ -293,4 +321,24 @@ def test_a_page_gives_its_figure_as_an_element_and_its_numbers(name):
     assert isinstance(element, (hv.Element, hv.Overlay, hv.Layout))
     element.opts(title="mine")  # to be restyled
     assert isinstance(page.data(figure), pd.DataFrame)
-    assert page.answer() is not None
+    found = tables(page.answer())
+    assert found
+    assert all(len(table) for table in found)  # of variables, of rows
+
+
+def test_a_figure_is_restyled_on_the_screen_and_on_paper():
+    was = hv.Store.current_backend
+    importlib.import_module("holoviews.plotting.mpl")  # in a notebook: hv.extension("bokeh", "matplotlib")
+    hv.Store.set_current_backend(was)
+    page = FingerprintPage("tau=0.6")
+    own = [
+        hv.Options("Overlay", backend="bokeh", title="Ours"),
+        hv.Options("Points", backend="bokeh", size=14),
+    ]
+    shown = hv.render(page.figure("scatter").opts(*own), backend="bokeh")
+    assert shown.title.text == "Ours"
+    assert {r.glyph.size for r in shown.renderers if hasattr(r.glyph, "marker")} == {14}
+    own = hv.Options("Overlay", backend="matplotlib", title="Ours", fig_inches=3)
+    drawn = hv.render(page.figure("scatter", "matplotlib").opts(own), backend="matplotlib")
+    assert (drawn.axes[0].get_title(), *drawn.get_size_inches()) == ("Ours", 3, 3)
+    plt.close(drawn)
