@@ -168,17 +168,31 @@ def css(text: str) -> str:
 
 def root_css() -> str:
     """Return the custom properties of both themes, for the document's root."""
-
-    def block(colors: dict[str, str], scheme: str) -> str:
-        own = f"color-scheme: {scheme}; --lv-scheme: {scheme}; " + "".join(
-            f"--lv-{name}: {value}; " for name, value in colors.items()
+    return (
+        f":root {{ {_properties(LIGHT, 'light')} }}\n:root[data-theme=dark] {{ {_properties(DARK, 'dark')} }}\n"
+        + css(
+            "html, body { background: $bg; color: $ink; font: 15px/1.45 $font;"
+            " font-variant-numeric: tabular-nums; }\n"
         )
-        return own + Template(_BOKEH).substitute(colors, font=FONT)
-
-    return f":root {{ {block(LIGHT, 'light')} }}\n:root[data-theme=dark] {{ {block(DARK, 'dark')} }}\n" + css(
-        "html, body { background: $bg; color: $ink; font: 15px/1.45 $font;"
-        " font-variant-numeric: tabular-nums; }\n"
     )
+
+
+def cell_css() -> str:
+    """Return the custom properties of both themes for a page in a notebook cell, which stands on whatever is there.
+
+    Until the browser says what that is (`dashboards.notebook`), the page brings its own white.
+    """
+    return (
+        f":host {{ {_properties(LIGHT, 'light')} container-type: inline-size; background: {LIGHT['bg']} }}\n"
+        f":host([data-theme]) {{ background: none }}\n:host([data-theme=dark]) {{ {_properties(DARK, 'dark')} }}\n"
+    )
+
+
+def _properties(colors: dict[str, str], scheme: str) -> str:
+    own = f"color-scheme: {scheme}; --lv-scheme: {scheme}; " + "".join(
+        f"--lv-{name}: {value}; " for name, value in colors.items()
+    )
+    return own + Template(_BOKEH).substitute(colors, font=FONT)
 
 
 # What every HTML text on a page shares.
@@ -224,7 +238,7 @@ TWO_CSS = css(
     """
 :host { display: grid; grid-template-columns: minmax(0, 660px) minmax(0, 1fr); gap: 36px; align-items: start }
 .scroll-button { display: none !important }  /* Panel's: it would be a row of its own, with a gap above */
-@media (max-width: $narrow) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }
+@media (max-width: 960px) { :host { grid-template-columns: minmax(0, 1fr); gap: 26px } }  /* the second would be a ribbon */
 """
 )
 RULED_CSS = css(

@@ -9,11 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-import nbformat
 import pytest
 import yaml
-from jupyter_client.manager import KernelManager
-from nbclient import NotebookClient
 
 import leakviz
 
@@ -212,35 +209,3 @@ def test_what_is_public_is_documented_with_an_example(name):
 def test_all_is_sorted_and_there():
     assert leakviz.__all__ == sorted(leakviz.__all__)
     assert all(hasattr(importlib.import_module("leakviz"), name) for name in leakviz.__all__)
-
-
-# Notebooks
-
-
-@pytest.fixture(scope="module")
-def kernel():
-    """Return one kernel for all notebooks: most of a notebook's time is what it imports."""
-    manager = KernelManager()
-    manager.start_kernel(cwd=str(ROOT))
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
-    manager.cleanup_resources()
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=named)
-def test_notebook_runs_and_shows_its_page(path, kernel):
-    notebook = nbformat.read(path, as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells), "stored without outputs"
-    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))  # of another notebook's names
-    client = NotebookClient(notebook, km=kernel[0], timeout=120, resources={"metadata": {"path": str(ROOT)}})
-    client.kc = kernel[1]
-    client.execute()
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    assert [o for o in outputs if o["output_type"] == "error"] == []
-    shown = [o["data"].get("text/html", "") for o in outputs if "data" in o]
-    (page,) = [text for text in shown if "live.js" in text or "__leakviz_live" in text]
-    assert "data-live-text" in page
