@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from functools import lru_cache
 from pathlib import Path
+from socket import AF_INET, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 from typing import Any
 
 from leakviz import _stop  # isort: skip  # first: Ctrl-C ends quietly what is still loading
@@ -21,6 +23,8 @@ from tornado.web import RequestHandler
 from dashboards.ahead import AHEAD
 from dashboards.markup import clean
 from dashboards.shelf import Shelf
+from leakviz.cli import unusable
+from leakviz.errors import InputError
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
 PORT = 5006
@@ -66,11 +70,11 @@ def no_delay(context: Any) -> None:
     """
     session = getattr(context, "session", None)
     for connection in getattr(session, "_subscribed_connections", ()):
-        socket = connection._socket
-        socket.set_nodelay(True)
-        socket.settings["websocket_max_message_size"] = MESSAGE_BYTES  # of those that come later
-        if socket.ws_connection is not None:  # it has not gone already
-            socket.ws_connection.params.max_message_size = MESSAGE_BYTES
+        line = connection._socket
+        line.set_nodelay(True)
+        line.settings["websocket_max_message_size"] = MESSAGE_BYTES  # of those that come later
+        if line.ws_connection is not None:  # it has not gone already
+            line.ws_connection.params.max_message_size = MESSAGE_BYTES
 
 
 def warm() -> None:
@@ -100,19 +104,46 @@ def options(port: int, address: str) -> dict[str, Any]:
     }
 
 
+def free_port(port: int, address: str) -> int:
+    """Return a port that the app can be served at: the one that is asked for, or any if that is 0.
+
+    Raises
+    ------
+    leakviz.InputError
+        If it cannot be had.
+    """
+    with socket(AF_INET, SOCK_STREAM) as tried:
+        tried.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)  # as the server does
+        try:
+            tried.bind((address, port))
+        except OSError as error:
+            raise InputError(
+                f"port {port} cannot be had at {address} ({error.strerror}): is the app running already? Give another one; "
+                "0 takes any that is free."
+            ) from error
+        return int(tried.getsockname()[1])
+
+
 def serve(port: int = PORT, *, address: str = "localhost", show: bool = False, file: str = "") -> None:
     """Serve the app until it is interrupted.
 
     Parameters
     ----------
     port : int
+        0 takes any that is free.
     address : str
         The host name under which browsers reach it; only pages from there may connect.
     show : bool
         Whether to open a browser.
     file : str
         A file of predictions that the app opens in each session, or "".
+
+    Raises
+    ------
+    leakviz.InputError
+        If the port cannot be had.
     """
+    port = free_port(port, address)
     prepare()
     warm()
     _stop.loaded()
@@ -139,4 +170,7 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     if arguments.file and not Path(arguments.file).is_file():
         parser.error(f"there is no file {arguments.file!r}. Check the path and the working directory.")
-    serve(arguments.port, show=arguments.show, file=arguments.file)
+    try:
+        serve(arguments.port, show=arguments.show, file=arguments.file)
+    except InputError as error:
+        sys.exit(unusable(error))

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -18,16 +19,32 @@ WORDS = "leakviz: stopped; nothing was written.\n"
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    os.write(2, WORDS.encode())
+    if not _is_server():  # which writes nothing, and whose starter says it
+        os.write(2, WORDS.encode())
     os._exit(STOPPED)
+
+
+def _is_command() -> bool:
+    """Tell whether the process is ``leakviz``; ``python -m leakviz`` has no name of its own while it loads."""
+    started = sys.argv[0] if sys.argv else ""
+    how = [
+        name for switch, name in pairwise(sys.orig_argv) if switch.startswith("-") and switch.endswith("m")
+    ]
+    return Path(started).stem == "leakviz" or (started == "-m" and how[:1] == ["leakviz"])
+
+
+def _is_server() -> bool:
+    return bool(sys.argv) and Path(sys.argv[0]).parts[-2:] == ("dashboards", "server.py")
 
 
 def quiet_while_loading() -> None:
     """Let Ctrl-C end the process quietly, where it is the command ``leakviz`` or the server that it starts."""
-    started = Path(sys.argv[0]) if sys.argv else Path()
-    is_command = started.stem == "leakviz" or started.parts[-2:] == ("dashboards", "server.py")
     here = threading.current_thread() is threading.main_thread()
-    if is_command and here and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if (
+        (_is_command() or _is_server())
+        and here
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
         signal.signal(signal.SIGINT, _end)
 
 

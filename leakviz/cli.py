@@ -25,15 +25,16 @@ import subprocess
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from tqdm import tqdm
+import typer.core
 from typer.exceptions import TyperException
 
 from leakviz import _stop
+from leakviz._progress import bar
 from leakviz._stop import STOPPED
 from leakviz.battery.commands import app as battery_commands
 from leakviz.errors import InputError
@@ -69,7 +70,7 @@ _ANSWERS = (
     "p|y|positive|scale|missing|fold|delimiter|encoding|sheet|label|source|features|groups|"
     "fit|id_test|ood_test|fit_labels|id_test_labels|role_column|label_column|ood_class|overlap|regime"
 )
-_LARGE = 20_000_000  # bytes from which reading shows its progress
+_LAST_WORDS = 3.0  # seconds that a server has to end
 
 HELP = """Find, understand and show leakage in machine-learning results.
 
@@ -129,6 +130,8 @@ _Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of words
 # Text in one command, with a default; in another, given or not.
 _SHRINKAGE = typer.Option(help="alpha: ledoit-wolf, or a number from 0 to 1.")
 _K = typer.Option("--k", help="Which neighbour the kNN detector measures.")
+_REGIME = typer.Option(help="Of features without labels, what the split is known to be, such as clean-novel.")
+_ORDER = "leakviz.order"
 _OVERLAP = typer.Option(help="refuse, or report, test rows that are fit rows.")
 
 
@@ -258,12 +261,7 @@ def audit(
     rule, runs = Rule(gate=gate, tau=tau), _seeds(seeds)
     if out is not None and (not out.endswith(".nc") or not Path(out).parent.is_dir()):
         raise InputError(f"--out must be the name of a .nc file in a folder that exists, got {out!r}.")
-    with tqdm(desc="auditing", unit="", disable=None, delay=1, leave=False, bar_format="{l_bar}{bar}") as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
+    with bar("auditing", bar_format="{l_bar}{bar}") as progress:
         embeddings = read_embeddings(
             named if file is None else file,
             **({} if file is None else named),
@@ -309,10 +307,17 @@ def serve(
     Exit status: 0 ended, by Ctrl-C as well, 3 unusable, 4 an error, 130 stopped before the server is started.
     """
     command = serve_command(file, port)
+    server = subprocess.Popen(command, cwd=ROOT)
     try:
-        return subprocess.call(command, cwd=ROOT)
-    except KeyboardInterrupt:  # the server has heard it, too
-        return 0
+        status = server.wait()
+    except KeyboardInterrupt:  # from a terminal the server has heard it, too
+        try:
+            status = server.wait(timeout=_LAST_WORDS)
+        except subprocess.TimeoutExpired:
+            server.terminate()
+            server.wait()
+            status = 0
+    return _status_of(status)
 
 
 @app.command()
@@ -337,13 +342,75 @@ def export(
     return _child(export_command(page, out, state, as_json=as_json))
 
 
-@app.command()
+class _InOrder(typer.core.TyperCommand):
+    """A command that knows behind which argument an option stood."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Note the order, and read as usual."""
+        ctx.meta[_ORDER] = list(args)
+        return super().parse_args(ctx, args)
+
+
+def options_behind(
+    args: Sequence[str], names: Collection[str]
+) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """Tell which options of a command line are for one file, and which are for all.
+
+    Parameters
+    ----------
+    args : sequence of str
+        Of a command all of whose options take a value.
+    names : collection of str
+        Of the options that are asked about, with ``_``.
+
+    Returns
+    -------
+    list of dict
+        For each argument, the options between it and the next: they are for this file.
+    dict
+        Those that stand before all arguments, behind the last one, or behind a page: they are for all files.
+
+    Examples
+    --------
+    >>> options_behind(["a.csv", "--y", "died", "b.csv", "--y=dead", "purity", "--p", "risk"], ["p", "y"])
+    ([{'y': 'died'}, {'y': 'dead'}, {}], {'p': 'risk'})
+    """
+    behind: list[dict[str, str]] = []
+    common: dict[str, str] = {}
+    into, words = common, iter(args)
+    for word in words:
+        if word == "--":
+            behind += [{} for _ in words]
+        elif not word.startswith("--"):
+            behind.append({})
+            into = common if _is_page(word) else behind[-1]
+        else:
+            option, equals, value = word.partition("=")
+            value = value if equals else next(words, "")
+            name = option[2:].replace("-", "_")
+            if name in names:
+                into[name] = value
+    if behind:
+        common |= behind[-1]
+        behind[-1] = {}
+    return behind, common
+
+
+def _is_page(word: str) -> bool:
+    """Tell whether an argument of a report is a page or a link, and no file."""
+    page = re.match(rf"({'|'.join((*PAGES, 'lesson', 'embeddings'))})(:|$)", word)
+    return bool(page) or ("?" in word and not Path(word).is_file())
+
+
+@app.command(cls=_InOrder)
 def report(
+    ctx: typer.Context,
     what: Annotated[
         list[str] | None,
         typer.Argument(
             help="Pages with their states, such as purity:first=flchain__lr__honest, or links that were copied; and files of "
-            "your own: predictions, features (.npz, .npy, .nc), or a table with sources (--label, --source). A state calls your file own."
+            "your own: predictions, features (.npz, .npy, .nc), a battery (.nc), or a table with sources (--label, --source). A "
+            "state calls your file own. Of several files, each takes the options right behind it; those at the end are for all."
         ),
     ] = None,
     out: Annotated[str | None, typer.Option(help="Write HTML.")] = None,
@@ -393,6 +460,7 @@ def report(
     shrinkage: Annotated[str | None, _SHRINKAGE] = None,
     k: Annotated[str | None, _K] = None,
     overlap: Annotated[str | None, _OVERLAP] = None,
+    regime: Annotated[str | None, _REGIME] = None,
 ) -> int:
     """Write a report of pages, or of your own file: HTML, PDF, JSON. Exit status: 0 done, 3 unusable, 4 an error, 130 stopped.
 
@@ -430,7 +498,9 @@ def report(
         "shrinkage": shrinkage,
         "k": k,
         "overlap": overlap,
+        "regime": regime,
     }
+    each, common = options_behind(ctx.meta[_ORDER], reading)
     asked = {
         "title": title,
         "author": author,
@@ -438,7 +508,8 @@ def report(
         "note": note or [],
         "date": date,
         "from": again or "",
-        "options": {name: value for name, value in reading.items() if value is not None},
+        "options": common,
+        "each": each,
     }
     return _child(report_command(what or [], asked, own or [], out=out, pdf=pdf, json_file=json_file))
 
@@ -459,7 +530,8 @@ def report_command(
     what : sequence of str
         Sections and files of the user's own.
     asked : dict
-        ``title``, ``author``, ``notes``, ``note``, ``date``, ``from`` and ``options``.
+        ``title``, ``author``, ``notes``, ``note``, ``date``, ``from``, ``options`` of all files, and in ``each`` those
+        of each of `what` alone.
     own : sequence of str
         The files of a report that is made again.
     out, pdf, json_file : str, optional
@@ -479,12 +551,13 @@ def report_command(
     >>> report_command(["purity"], {"from": ""}, pdf="report.pdf")[1:3]
     ['-m', 'dashboards.report_command']
     """
-    sections, files = [], []
-    for one in what:
-        if re.match(rf"({'|'.join((*PAGES, 'lesson', 'embeddings'))})(:|$)", one) or "?" in one:
-            sections.append(one)
-        else:
-            files.append(one)
+    sections = [one for one in what if _is_page(one)]
+    files = [one for one in what if not _is_page(one)]
+    alone = [
+        given
+        for one, given in zip(what, asked.get("each") or [{}] * len(what), strict=True)
+        if not _is_page(one)
+    ]
     targets = {"out": (out, (".html", ".htm")), "pdf": (pdf, (".pdf",)), "json": (json_file, (".json",))}
     if not any(path for path, _ in targets.values()):
         raise InputError("say what to write: --out report.html, --pdf report.pdf or --json report.json.")
@@ -516,7 +589,8 @@ def report_command(
             )
     given = [str(Path(file).resolve()) for file in (*files, *own)]
     start = {"from": ""} if not asked["from"] else {"from": str(Path(asked["from"]).resolve())}
-    question = json.dumps({**asked, **start, **whole, "sections": sections, "files": given})
+    each = {"each": [*alone, *({} for _ in own)]}
+    question = json.dumps({**asked, **start, **whole, **each, "sections": sections, "files": given})
     return [sys.executable, "-m", "dashboards.report_command", question]
 
 
@@ -572,7 +646,11 @@ def _child(command: list[str]) -> int:
         if child.wait() == 0:  # it was done already
             return 0
         return STOPPED
-    return BROKEN if status == 1 else status  # what Python ends with after a traceback
+    return _status_of(status)
+
+
+def _status_of(child: int) -> int:
+    return BROKEN if child == 1 else child  # what Python ends with after a traceback
 
 
 def _target(path: str, option: str, endings: Sequence[str]) -> str:
@@ -677,16 +755,7 @@ def unusable(error: InputError) -> int:
 
 
 def _read(file: str, **options: Any) -> Predictions:
-    """Read a file, with a progress bar on stderr where it is large."""
-    large = Path(file).is_file() and Path(file).stat().st_size >= _LARGE
-    with tqdm(
-        desc=f"reading {Path(file).name}", unit="B", unit_scale=True, disable=not large, leave=False
-    ) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
+    with bar(f"reading {Path(file).name}", unit="B", unit_scale=True) as progress:
         return read_predictions(file, progress=progress, **options)
 
 

@@ -3,8 +3,6 @@
 python tests/browser/generic_app.py --port 5007
 """
 
-import argparse
-
 import holoviews as hv
 import holoviews.plotting.bokeh
 import numpy as np
@@ -142,10 +140,7 @@ def page():
     return pn.Column(live, markup(texts), pn.Row(first, second, third))
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--port", type=int, required=True)
+if pn.state.served:
     pn.extension()
     hv.renderer("bokeh").webgl = False
-    port = parser.parse_args().port
-    pn.serve({"generic": page}, port=port, show=False, verbose=False)
+    page().servable()

@@ -39,12 +39,23 @@ LOOK = """([stops, columns, attributes]) => stops.map((stop) => {
 
 
 @pytest.fixture(scope="module")
-def page(browser, tmp_path_factory):
-    script, log = (
-        str(Path(__file__).with_name("generic_app.py")),
-        tmp_path_factory.mktemp("generic") / "log.txt",
+def url(tmp_path_factory):
+    """Serve the page and the app as others would: by ``panel serve``, with an argument for the app."""
+    scripts = ["app.py", str(Path(__file__).with_name("generic_app.py"))]
+    folder = tmp_path_factory.mktemp("generic")
+    (folder / "brought.csv").write_text("p,y\n0.9,1\n0.2,0\n")
+    scripts_and_file = [*scripts, "--args", str(folder / "brought.csv")]
+    command = (
+        f"import runpy, sys; sys.argv = ['panel', 'serve', *sys.argv[1:], *{scripts_and_file}];"
+        "runpy.run_module('panel', run_name='__main__')"
     )
-    with served([script], "generic", log) as url, visits(browser, url) as visit:
+    with served(["-c", command], "generic_app", folder / "log.txt") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def page(browser, url):
+    with visits(browser, url) as visit:
         yield visit(figures=3)
 
 
@@ -119,3 +130,8 @@ def test_taps_selections_buttons_and_menus_move_their_dimension(fresh):
     fresh.get_by_role("button", name="Reset").click()
     assert fresh.evaluate("probe.table.state") == {"a": 2, "b": 1, "c": 1, "pick": 0}
     assert fresh.evaluate("probe.tagged('points:source').selected.indices") == []
+
+
+def test_panel_serve_takes_a_file_for_the_app(browser, url):
+    with visits(browser, url.replace("generic_app", "app")) as visit:
+        visit(figures=None).get_by_role("heading", level=1, name="On brought.csv the test is").wait_for()

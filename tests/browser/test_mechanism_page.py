@@ -175,16 +175,14 @@ def test_a_class_is_led_through_by_arrows_alone(visit):
     told = (
         "(() => { const d = probe.models.find((m) => m.data?.course).data; return `${d.step} ${d.stage}` })()"
     )
-    seen = set()
-    for _ in range(40):
+    seen, pressed = set(), 0
+    while "end" not in seen and pressed < 40:
         page.keyboard.press("ArrowRight")
+        pressed += 1
         page.evaluate("probe.frames(1)")
         seen.add(page.evaluate(told).split()[0])
-        if "end" in seen:
-            break
     assert seen == {*map(str, range(1, 9)), "end"}
-    page.keyboard.press("ArrowLeft")
-    for _ in range(40):
+    for _ in range(pressed):
         page.keyboard.press("ArrowLeft")
         page.evaluate("probe.frames(1)")
     assert page.evaluate(told).split()[0] == "1"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from .conftest import fits, served, sound, visits
+from .conftest import DESKTOP, fits, sound, visits
 
 PAGE = "?page=predictions"
 SCRIPT = "window.harmed = true"
@@ -24,6 +24,7 @@ def folder(tmp_path_factory):
     pd.DataFrame({"risk": p.round(4), "bmi": 20 + z, "died": np.where(event, "case", "control")}).to_csv(
         path / "open.csv", index=False
     )
+    (path / "again.csv").write_bytes((path / "open.csv").read_bytes().replace(b"bmi", b"BMI"))
     (path / "broken.csv").write_text("p,y\n0.5,1\nn/k,0\n")
     (path / "empty.csv").write_text("")
     (path / "hostile.csv").write_text(
@@ -37,13 +38,22 @@ def folder(tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def page(visit):
-    return bring(visit)
+@pytest.fixture(scope="module")
+def page(browser, app_url):
+    """Return one session's page, on which each test brings its files; the first finds it empty."""
+    with visits(browser, app_url) as visit:
+        yield bring(visit)
 
 
-def bring(visit, **options):
-    page = visit(PAGE, figures=None, **options)
+@pytest.fixture(scope="module")
+def other(browser, app_url):
+    """Return the page of another session."""
+    with visits(browser, app_url) as visit:
+        yield bring(visit)
+
+
+def bring(visit):
+    page = visit(PAGE, figures=None)
     page.get_by_role("heading", name="Bring predicted risks").wait_for()
     return page
 
@@ -79,9 +89,27 @@ def rest(page):
 
 
 def use(page, path):
-    """Bring a file that leaves nothing open: it is used at once."""
-    give(page, path)
+    """Bring a file that leaves nothing open, if it is not there yet: it is used at once."""
+    if not page.get_by_role("region", name="your shelf").get_by_text(path.name).count():
+        give(page, path)
     page.get_by_role("link", name="See its purity").wait_for()
+
+
+def test_every_stage_is_sound(page, folder):
+    """Axe finds nothing serious, and nothing is wider than the screen."""
+    sound(page)  # empty
+    give(page, folder / "open.csv")
+    heading(page, "2 open questions")
+    sound(page)
+    give(page, folder / "empty.csv")
+    page.get_by_role("alert").filter(has_text="0 bytes").wait_for()
+    sound(page)
+    give(page, folder / "hostile.csv")
+    heading(page, "hostile.csv")
+    fits(page)
+    use(page, folder / "clear.parquet")
+    sound(page)
+    page.set_viewport_size(DESKTOP)
 
 
 def test_from_the_file_to_the_verdict_and_on_to_purity_and_calibration(page, folder):
@@ -115,6 +143,31 @@ def test_from_the_file_to_the_verdict_and_on_to_purity_and_calibration(page, fol
     heading(page, "In clear.parquet a leak is not shown")
 
 
+def test_a_bad_file_gives_one_message_and_what_was_loaded_stays(page, folder):
+    use(page, folder / "clear.parquet")
+    for file, words in (("broken.csv", "not a number in 1 of 2 rows"), ("empty.csv", "0 bytes")):
+        give(page, folder / file)
+        page.get_by_role("alert").filter(has_text=words).wait_for()
+        assert page.get_by_role("alert").filter(visible=True).count() == 1
+        assert page.get_by_role("region", name="your shelf").get_by_text("not shown", exact=True).is_visible()
+        assert page.get_by_text("clear.parquet, 3,000 records").is_visible()  # over its curve
+        assert (
+            page.get_by_role("button", name="Use these predictions")
+            .or_(page.get_by_role("heading", name="In clear.parquet a leak is not shown"))
+            .is_visible()
+        )
+
+
+def test_an_answer_is_taken_back(page, folder):
+    give(page, folder / "again.csv")
+    heading(page, "again.csv has 3,000 rows and 2 open questions")
+    page.get_by_role("radio", name="'case' (").check()
+    heading(page, "1 open question")
+    page.get_by_role("button", name="take this answer back").click()
+    heading(page, "2 open questions")
+    assert not page.get_by_role("radio", name="'case' (").is_checked()
+
+
 def test_questions_are_answered_by_keyboard(page, folder):
     give(page, folder / "open.csv")
     heading(page, "open.csv has 3,000 rows and 2 open questions")
@@ -139,31 +192,6 @@ def test_questions_are_answered_by_keyboard(page, folder):
             heading(page, "open.csv can be used")
     page.keyboard.press("Enter")
     page.get_by_role("link", name="See its purity").wait_for()
-
-
-def test_an_answer_is_taken_back(page, folder):
-    give(page, folder / "open.csv")
-    page.get_by_role("radio", name="'case' (").check()
-    heading(page, "1 open question")
-    page.get_by_role("button", name="take this answer back").click()
-    heading(page, "2 open questions")
-    assert not page.get_by_role("radio", name="'case' (").is_checked()
-
-
-@pytest.mark.parametrize(
-    ("file", "words"), [("broken.csv", "not a number in 1 of 2 rows"), ("empty.csv", "0 bytes")]
-)
-def test_a_bad_file_gives_one_message_and_what_was_loaded_stays(page, folder, file, words):
-    use(page, folder / "clear.parquet")
-    give(page, folder / file)
-    page.get_by_role("alert").filter(has_text=words).wait_for()
-    assert page.get_by_role("region", name="your shelf").get_by_text("not shown", exact=True).is_visible()
-    assert page.get_by_text("clear.parquet, 3,000 records").is_visible()  # over its curve
-    assert (
-        page.get_by_role("button", name="Use these predictions")
-        .or_(page.get_by_role("heading", name="In clear.parquet a leak is not shown"))
-        .is_visible()
-    )
 
 
 def test_markup_in_a_file_is_text(page, folder):
@@ -196,9 +224,8 @@ def test_a_drop_anywhere_on_the_page_counts(page):
     heading(page, "On dropped.csv the test is undetermined")
 
 
-def test_two_sessions_do_not_see_each_other(visit, folder):
-    one, other = bring(visit), bring(visit)
-    use(one, folder / "clear.parquet")
+def test_two_sessions_do_not_see_each_other(page, other, folder):
+    use(page, folder / "clear.parquet")
     other.get_by_role("link", name="Purity").click()
     other.wait_for_url("**page=purity**")
     rest(other)
@@ -209,8 +236,8 @@ def test_two_sessions_do_not_see_each_other(visit, folder):
     assert not any("clear.parquet" in text for text in texts)
 
 
-def test_a_large_file_keeps_nobody_waiting_and_can_be_cancelled(visit, folder):
-    one, other = bring(visit), bring(visit)
+def test_a_large_file_keeps_nobody_waiting_and_can_be_cancelled(page, other, folder):
+    one = page
     give(one, folder / "slow.jsonl")
     one.get_by_role("progressbar").wait_for()
     one.get_by_text("Reading slow.jsonl: ").wait_for()
@@ -224,45 +251,5 @@ def test_a_large_file_keeps_nobody_waiting_and_can_be_cancelled(visit, folder):
     assert one.get_by_role("progressbar").is_visible()  # it was being read all the while
     one.get_by_role("button", name="Cancel").click()
     one.get_by_role("alert").filter(has_text="you cancelled it").wait_for()
-    use(one, folder / "clear.parquet")
-
-
-STAGES = ["empty", "open", "loaded", "error"]
-
-
-def reach(page, folder, stage):
-    if stage in ("open", "error"):
-        give(page, folder / "open.csv")
-        heading(page, "2 open questions")
-    if stage == "loaded":
-        use(page, folder / "clear.parquet")
-    if stage == "error":
-        give(page, folder / "empty.csv")
-        page.get_by_role("alert").filter(has_text="0 bytes").wait_for()
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_screen(page, folder, stage):
-    reach(page, folder, stage)
-    sound(page)
-    if stage == "open":
-        give(page, folder / "hostile.csv")
-        heading(page, "hostile.csv")
-        fits(page)
-
-
-def test_a_file_from_the_command_line_is_open_at_the_start(browser, folder, tmp_path):
-    command = ["-m", "dashboards.server", "--file", str(folder / "clear.parquet")]
-    with served(command, "app", tmp_path / "log.txt") as url, visits(browser, url) as visit:
-        page = visit(figures=None)
-        heading(page, "In clear.parquet a leak is not shown")
-
-
-def test_panel_serve_takes_the_file_too_and_says_when_it_is_not_there(browser, tmp_path):
-    command = (
-        "import runpy, sys; sys.argv = ['panel', 'serve', 'app.py', *sys.argv[1:], '--args', 'nowhere.csv'];"
-        "runpy.run_module('panel', run_name='__main__')"
-    )
-    with served(["-c", command], "app", tmp_path / "log.txt") as url, visits(browser, url) as visit:
-        page = visit(figures=None)
-        page.get_by_role("alert").filter(has_text="there is no file 'nowhere.csv'").wait_for()
+    give(one, folder / "open.csv")  # and the next one is read
+    heading(one, "open.csv")

@@ -9,10 +9,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from tqdm import tqdm
 
-from leakviz import cli
+from leakviz import _progress, cli
 from leakviz.blind import blind_test
+from leakviz.lodo import fits
 from leakviz.predictions import read_predictions
 
 
@@ -176,12 +179,51 @@ def test_a_fault_of_ours_is_no_verdict(capsys, honest, monkeypatch):
     assert "ZeroDivisionError" in err
 
 
-def test_progress_of_a_large_file_is_on_stderr(capsys, honest, monkeypatch):
-    monkeypatch.setattr(cli, "_LARGE", 10)
+@pytest.fixture
+def bars(capsys, monkeypatch):
+    """Let a second pass at once; return the ends of the bars, by what they say."""
+    ends = {}
+
+    class AtOnce(tqdm):
+        def __init__(self, *args, desc="", **options):
+            super().__init__(*args, **{**options, "desc": desc, "delay": 0, "mininterval": 0})
+            self.says, self.seen = desc, not self.disable
+
+        def close(self):
+            ends.setdefault(self.says, (self.n, self.total) if self.seen else None)
+            super().close()
+
+    monkeypatch.setattr(_progress, "tqdm", AtOnce)
+    monkeypatch.setattr(fits, "tqdm", AtOnce)
+    return ends
+
+
+def test_what_takes_long_shows_how_far_it_is(capsys, bars, honest, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     status, out, err = run(capsys, "check", honest)
-    assert status == 0
+    size = Path(honest).stat().st_size
+    assert (status, bars) == (0, {"reading honest.csv": (size, size)})
     assert "reading honest.csv" in err
     assert "reading" not in out
+
+    rng = np.random.default_rng(0)
+    rows = {name: rng.normal(size=(n, 3)) for name, n in (("fit", 90), ("id_test", 60), ("ood_test", 60))}
+    np.savez(tmp_path / "emb.npz", **rows)
+    run(capsys, "audit", str(tmp_path / "emb.npz"), "--k", "5")
+    done, total = bars.pop("auditing")
+    assert done == total > 1
+
+    table = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))
+    table["y"], table["source"] = np.tile([0, 1], 60), np.repeat(["x", "y", "z"], 40)
+    table.to_csv(tmp_path / "wards.csv", index=False)
+    assert run(capsys, "lodo", str(tmp_path / "wards.csv"), "--controls", "0", "--jobs", "1")[0] == 0
+    # five folds, the part of every source that is held out, three sources, and five folds that tell sources apart
+    assert bars["LODO"] == (14, 14)
+
+
+def test_where_nobody_looks_no_bar_is_shown(capsys, bars, honest):
+    assert run(capsys, "check", honest)[2] == ""
+    assert bars == {"reading honest.csv": None}
 
 
 def test_serve_runs_panel_on_the_app(honest):
@@ -235,10 +277,16 @@ def test_completion_knows_the_commands(capsys, monkeypatch):
     assert run(capsys)[1].split() == ["audit"]
 
 
-@pytest.mark.parametrize("loaded", ["leakviz._stop", "pandas"])
-def test_ctrl_c_while_loading_is_quiet(loaded, honest):
+@pytest.mark.parametrize(
+    ("command", "loaded"),
+    [
+        ([Path(sys.executable).with_name("leakviz")], "pandas"),
+        ([sys.executable, "-m", "leakviz"], "leakviz._stop"),
+    ],
+)
+def test_ctrl_c_while_loading_is_quiet(command, loaded, honest):
     child = subprocess.Popen(
-        [Path(sys.executable).with_name("leakviz"), "check", honest],
+        [*command, "check", honest],
         bufsize=0,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -258,6 +306,16 @@ def test_ctrl_c_at_work_is_told(capsys, honest, monkeypatch):
     monkeypatch.setattr(cli, "read_predictions", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     status, out, err = run(capsys, "check", honest)
     assert (status, out, err) == (130, "", "leakviz: stopped; nothing was written.\n")
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"), [("sys.exit(130)", 130), ("sys.exit(0)", 0), ("time.sleep(60)", 0)]
+)
+def test_a_server_that_is_stopped_says_whether_it_had_started(capsys, monkeypatch, ends, status):
+    child = f"import os, signal, sys, time; os.kill(os.getppid(), signal.SIGINT); {ends}"
+    monkeypatch.setattr(cli, "serve_command", lambda file, port: [sys.executable, "-c", child])
+    monkeypatch.setattr(cli, "_LAST_WORDS", 0.3)
+    assert run(capsys, "serve")[0] == status
 
 
 def test_python_m_leakviz_is_the_command(capsys, monkeypatch):

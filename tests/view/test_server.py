@@ -2,18 +2,24 @@
 
 import http.client
 import logging
+import runpy
 import socket
+import sys
 import time
+from types import SimpleNamespace
 
 import panel as pn
 import pytest
 from bokeh.client import pull_session
 from bokeh.models import ImportedStyleSheet
+from panel.io import application
 from panel.io.application import build_single_handler_application
 from threadpoolctl import threadpool_info
 from tornado.websocket import WebSocketClosedError
 
+import app
 from dashboards import server
+from leakviz.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +83,28 @@ def test_style_sheets_are_this_servers_also_where_no_page_was_written(port):
     session.close()
     assert any(url.endswith("listpanel.css?v=" + pn.__version__) for url in sheets)
     assert not [url for url in sheets if "//" in url]
+
+
+def test_a_file_from_the_command_line_is_the_apps_argument(monkeypatch, tmp_path):
+    """What the app makes of it, a browser sees in test_generic.py, where ``panel serve`` hands it over."""
+    path = tmp_path / "brought.csv"
+    path.write_text("p,y\n0.9,1\n0.2,0\n")
+    served = {}
+    monkeypatch.setattr(pn, "serve", lambda apps, **options: served.update(apps))
+    monkeypatch.setattr(application, "build_single_handler_application", lambda script, argv: (script, argv))
+    nothing = SimpleNamespace(__panel__=pn.Column)
+    monkeypatch.setattr(app, "PAGES", dict.fromkeys(app.PAGES, ("", lambda query, shelf: nothing)))
+    monkeypatch.setattr(server.AHEAD, "stop", lambda: None)  # it belongs to the other tests too
+    for given, argv in ((["--file", str(path)], [str(path)]), ([], [])):
+        monkeypatch.setattr(sys, "argv", ["server", "--port", "0", *given])
+        runpy.run_path(server.__file__, run_name="__main__")
+        assert served["app"] == (str(server.APP), argv)
+
+
+def test_a_port_is_free_or_said_to_be_taken(port):
+    assert server.free_port(0, "localhost") not in (0, port)
+    with pytest.raises(InputError, match=rf"port {port} cannot be had at localhost .*already"):
+        server.serve(port)
 
 
 def test_one_thread_and_sanitised_panes():
