@@ -7,9 +7,10 @@ battery lives in the session that brought it, on its `Shelf`, and goes with it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import xarray as xr
 
@@ -37,6 +38,8 @@ class Battery:
         As `leakviz.load_battery` returns it.
     backbones : tuple of str
         The backbones whose features are there too (`backbone` loads them); none for most.
+    file : dict or str
+        The user's file that it was read from, as a report says it; or a sentence on why no command line can read that.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Battery:
     source: str
     dataset: xr.Dataset = field(repr=False)
     backbones: tuple[str, ...] = ()
+    file: Mapping[str, Any] | str = field(default="", repr=False)
 
 
 @lru_cache(maxsize=1)

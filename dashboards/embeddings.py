@@ -26,13 +26,23 @@ import xarray as xr
 
 from dashboards import batteries, names
 from dashboards.batteries import OWN, Battery
-from dashboards.embeddings_result import FIGURES, Result, ResultView, make_result, read_battery, renamed
+from dashboards.embeddings_result import (
+    FIGURES,
+    Result,
+    ResultView,
+    known_to_be,
+    make_result,
+    read_battery,
+    read_from,
+    renamed,
+)
 from dashboards.markup import link_note, markup, waiting_note
 from dashboards.shelf import Shelf
 from dashboards.state import OwnFileState
 from dashboards.upload import megabytes
-from dashboards.wizard import Wizard, in_memory, note_questions, short, untaken
+from dashboards.wizard import Wizard, in_memory, note_questions, sha256_of, short, untaken
 from dashboards.work import Job, in_document, in_thread, start
+from leakviz import report as core
 from leakviz.audit import explain, headline
 from leakviz.embeddings import EmbeddingsInspection, inspect_embeddings
 from leakviz.embeddings.reading import LABELS, TABLES
@@ -89,6 +99,11 @@ VERDICT_SENTENCE = {
     "not shown": "<b>not shown</b>",
     "undetermined": "<b>undetermined</b>",
 }
+# Why no command line makes a report of an audit.
+MANY_ARRAYS = (
+    "its features came as several .npy files, and a report is made from one: save them together as .npz"
+)
+NO_FILE = "the example is made by the app, and is in no file"
 EXAMPLE = ("resnet-fashion", "Sneaker")  # backbone, designated class
 
 # Audits take a minute: they have threads of their own, so that small files need not wait for them.
@@ -195,6 +210,8 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         self._asked: dict[str, tuple[str, tuple]] = {}  # questions that were open: text and options
         self._files: list[io.BytesIO] = []  # of the file that is looked at
         self._parts: dict[str, io.BytesIO] = {}  # of arrays that come one by one
+        self._columns: dict[str, str] = {}  # what was said so that the file could be opened
+        self._is_example = False
         self._shared = False  # whether rows in two sets were found
         self.heading = markup("", css=_HEADING_CSS)
         self._open(
@@ -338,7 +355,7 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
         """Say what the split that is shown is known to be; it is a battery then."""
         result = self.shown
         if result is not None and truth in result.truths and truth != result.truth:
-            self._keep(replace(result, truth=truth))
+            self._keep(known_to_be(result, truth))
 
     def close(self) -> None:
         """Put the file away; the shelf keeps what was put there."""
@@ -376,21 +393,37 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
             made, found, together = await in_thread(job, work, self._show_work)
             if isinstance(found, EmbeddingsInspection):
                 self._set(found, files=[*together.values()] or [made], parts=together)
+                self._columns, self._is_example = dict(options), file is None
                 self.title = name if len(together) < 2 else f"{len(together)} arrays"
                 self._hide_result()
             else:
+                digest = sha256_of(made)
                 made.close()
-                self._take_battery(found, name)
+                self._take_battery(found, name, digest)
 
         wrong = await self._attempt(job, read())
         self._keep_to_ask(wrong, job, file, name, options)
         self._finish(wrong)
 
     async def _audit(self, job: Job, found: EmbeddingsInspection) -> None:
-        options, title = dict(self.options), self.title
+        options, title, said = dict(self.options), self.title, {**self._columns, **self.said}
+        files = list(self._files)
+
+        def made() -> Result:
+            result = make_result(found, options, job, title)
+            why = "" if len(files) == 1 else MANY_ARRAYS
+            if self._is_example:
+                why = NO_FILE
+            if why:
+                return replace(result, audit=replace(result.audit, file=why))
+            given = said | {name: value for name, value in options.items() if value != DEFAULTS[name]}
+            if given.get("ood_class"):
+                given["ood_class"] = core.listed([given["ood_class"]])
+            facts = {"name": title, "sha256": sha256_of(files[0])}
+            return read_from(result, facts, found.read().content_hash, given)
 
         async def audit() -> None:
-            work = in_thread(job, lambda: make_result(found, options, job, title), self._show_work, _AUDITORS)
+            work = in_thread(job, made, self._show_work, _AUDITORS)
             result, _ = await asyncio.gather(work, self._prepare())
             taken = {a.title for a in self.shelf.audits if a.name != result.audit.name}
             result = renamed(result, untaken(title, taken))
@@ -427,13 +460,8 @@ class EmbeddingsPage(Wizard, pn.viewable.Viewer):
             self.shelf.batteries = others + ([battery] if battery else [])
             self._show()
 
-    def _take_battery(self, dataset: xr.Dataset, name: str) -> None:
-        battery = Battery(
-            name=OWN + str(dataset.attrs["content_hash"])[:12],
-            title=untaken(name, {b.title for b in self.shelf.batteries}),
-            source=f"your file {quoted(name)}: {dataset.attrs['title']}",
-            dataset=dataset,
-        )
+    def _take_battery(self, dataset: xr.Dataset, name: str, digest: str) -> None:
+        battery = own_battery(dataset, name, digest, self.shelf)
         self._last = battery.name
         self.shelf.batteries = [*(b for b in self.shelf.batteries if b.name != battery.name), battery]
 
@@ -686,6 +714,34 @@ def opened(
         together = {**parts, name.removesuffix(".npy"): file}
         return inspect_embeddings(together, max_bytes=LIMIT), together
     return inspect_embeddings(file, name=name, max_bytes=LIMIT, **columns), {}  # type: ignore[arg-type]
+
+
+def own_battery(dataset: xr.Dataset, name: str, digest: str, shelf: Shelf) -> Battery:
+    """Return a battery that was read from a file.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    name : str
+        Of the file.
+    digest : str
+        SHA-256 of its bytes.
+    shelf : Shelf
+        Which is not changed: no two batteries on it have one title.
+    """
+    known = str(dataset.attrs["content_hash"])
+    return Battery(
+        name=OWN + known[:12],
+        title=untaken(name, {b.title for b in shelf.batteries if b.name != OWN + known[:12]}),
+        source=f"your file {quoted(name)}: {dataset.attrs['title']}",
+        dataset=dataset,
+        file={"name": name, "kind": "battery", "sha256": digest, "content_hash": known, "options": {}},
+    )
+
+
+def is_battery(content: bytes) -> bool:
+    """Tell whether a file's bytes are those of a battery."""
+    return content.startswith(b"\x89HDF") and _is_battery(io.BytesIO(content))
 
 
 def _is_battery(file: io.BytesIO) -> bool:

@@ -31,6 +31,7 @@ from dashboards.marks import LEGEND_CSS, mark, regime_mark
 from dashboards.markup import markup
 from dashboards.shelf import Audit
 from dashboards.stencil import figure_pane
+from leakviz import report as core
 from leakviz.audit import audit_battery, audit_split, explain
 from leakviz.embeddings import Embeddings, EmbeddingsInspection
 from leakviz.moments import FitStatistics, fit_statistics
@@ -122,7 +123,8 @@ class Result:
             backbone=self.audit.title,
             ood=self.audit.ood_name or None,
         )
-        return Battery(self.audit.name, self.audit.title, self.source, read_battery(written(dataset)))
+        read = read_battery(written(dataset))
+        return Battery(self.audit.name, self.audit.title, self.source, read, file=self.audit.file)
 
 
 def written(battery: xr.Dataset) -> bytes:
@@ -206,6 +208,51 @@ def make_result(found: EmbeddingsInspection, options: Mapping[str, str], job: An
         source=f"your file {quoted(title)}: {arrays}; shrinkage {shrinkage}, k {options['k']}; SHA-256 of the "
         f"numbers {read.content_hash[:12]}",
     )
+
+
+def read_from(
+    result: Result, facts: Mapping[str, Any], read: str, options: Mapping[str, str | None] | None = None
+) -> Result:
+    """Return the same result, which says what file it was read from, and how.
+
+    Parameters
+    ----------
+    result : Result
+    facts : mapping
+        ``name`` and ``sha256`` of the file.
+    read : str
+        SHA-256 of the numbers.
+    options : mapping, optional
+        Of the reader and of the audit; defaults are left out.
+    """
+    file = {
+        "name": facts["name"],
+        "kind": "embeddings",
+        "sha256": facts["sha256"],
+        "content_hash": read,
+        "options": core.options_of("embeddings", options or {}),
+    }
+    return replace(result, audit=replace(result.audit, file=file))
+
+
+def known_to_be(result: Result, truth: str) -> Result:
+    """Return the same result of a split that is known to be so: one of its `truths`.
+
+    Raises
+    ------
+    leakviz.InputError
+        If its labels say that it cannot be.
+    """
+    if truth not in result.truths:
+        can = ", ".join(filter(None, result.truths))
+        raise leakviz.InputError(f"regime={truth!r} cannot be said of this split; it can be {can}.")
+    file = result.audit.file
+    if not isinstance(file, str):
+        file = {
+            **file,
+            "options": core.options_of("embeddings", {**file["options"], "regime": truth}),
+        }
+    return replace(result, truth=truth, audit=replace(result.audit, file=file))
 
 
 def look_inside(fit: FitStatistics, id_test: Any, ood_test: Any, alpha: float) -> xr.Dataset:

@@ -59,7 +59,8 @@ LEFT_OUT = {
     "purity": "other predictions, and other parameters of the simulated arms",
     "calibration": "other predictions",
     "lodo": "other cases, classifiers, metrics, sources and rows, and a table of your own",
-    "learn": "the controls of the world that are grey, and dragging its centres",
+    "learn": "the controls of the world that are grey, dragging its centres, and the way on which lesson 6 walks the class "
+    "round (its beginning and its end are here)",
 }
 ALIASES = {"lesson": "learn", "lessons": "learn"}
 
@@ -487,7 +488,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         server.prepare()
         title, make = PAGES[name]
-        with tqdm(total=4, desc="exporting", unit="", disable=None, delay=1, leave=False) as bar:
+        with tqdm(total=4, desc="exporting", unit="", disable=None, leave=False) as bar:
             saved = page_file(
                 name, make, asked.state, title=title, progress=lambda done, total: bar.update(done - bar.n)
             )

@@ -8,11 +8,9 @@ no other session waits for it.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import html
 import io
 import json
-from pathlib import Path
 from typing import Any, ClassVar
 
 import panel as pn
@@ -28,7 +26,7 @@ from dashboards.purity_answers import part
 from dashboards.shelf import OWN, Shelf, Vector
 from dashboards.state import OwnFileState
 from dashboards.stencil import figure_pane
-from dashboards.wizard import Wizard, short, text_again, untaken
+from dashboards.wizard import Wizard, sha256_of, short, text_again, untaken
 from dashboards.work import READERS, Job, in_document, in_thread, start
 from leakviz import BlindTest, inspect_predictions, rank_predictions
 from leakviz.blind import blind_test_ranked
@@ -597,22 +595,6 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         }
 
 
-def sha256_of(file: Any) -> str:
-    """Return the SHA-256 of a file's bytes, as a report names it: of a path, bytes, or a file in memory.
-
-    Examples
-    --------
-    >>> sha256_of(b"abc")[:8], sha256_of(io.BytesIO(b"abc"))[:8]
-    ('ba7816bf', 'ba7816bf')
-    """
-    if isinstance(file, io.BytesIO):
-        return hashlib.sha256(file.getbuffer()).hexdigest()
-    if isinstance(file, (bytes, bytearray, memoryview)):
-        return hashlib.sha256(file).hexdigest()
-    with Path(file).open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 def judge(
     found: Inspection, others: dict[str, str], *, sha256: str = ""
 ) -> tuple[Vector, BlindTest, xr.Dataset]:
@@ -634,6 +616,7 @@ def judge(
         folds=read.folds,
         options=_options(found),
         sha256=sha256,
+        file=read.name,
     )
     return vector, blind_test_ranked(ranked), purity.curves_at_start(vector)
 
@@ -641,6 +624,8 @@ def judge(
 def _options(found: Inspection) -> tuple[tuple[str, str], ...]:
     """Return the arguments of `leakviz.read_predictions` that read the file in the same way again."""
     ways: dict[str, Any] = {role: found.answers.get(role) for role in ROLES}
+    if ways["positive"] not in {text for c in found.columns if c.name == ways["y"] for text, _ in c.labels}:
+        ways["positive"] = None  # of one label alone, 0
     ways["sheet"] = found.sheet
     ways["delimiter"] = found.delimiter if found.delimiter != "," else None
     ways["encoding"] = None if str(found.encoding).startswith("utf-8") else found.encoding

@@ -25,7 +25,8 @@ from panel.io.state import set_curdoc
 from dashboards import theme
 from dashboards.export import state_says
 from dashboards.markup import link_note, markup
-from dashboards.report_content import PAGES, file_facts, makers
+from dashboards.page_file import computed
+from dashboards.report_content import PAGES, SplitState, file_facts, makers
 from dashboards.report_file import Asked, Report, drawing, html_with, making, pdf_with
 from dashboards.section_states import TITLES, readable, start_of, state_of, written
 from dashboards.shelf import OWN, Shelf
@@ -365,7 +366,11 @@ class ReportPage(pn.viewable.Viewer):
     def _steps(self, kind: str) -> Generator[str, None, bytes]:
         """Make the report step by step: say what comes next, then do it; the file is returned at the end."""
         state = self.state
-        key = (state.query(), tuple(v.name for v in self.shelf.own), tuple(a.name for a in self.shelf.audits))
+        shelf, tables = self.shelf, computed(self.made.get("lodo"))
+        key = (
+            state.query(),
+            (*shelf.own, *shelf.audits, *shelf.batteries, *tables),
+        )  # they compare as the same ones
         if self._report is None or self._report[0] != key:
             asked = [Asked(p, query, note, self.made.get(p)) for p, query, note in state.sections]
             made = yield from making(
@@ -376,7 +381,7 @@ class ReportPage(pn.viewable.Viewer):
                 author=state.author,
                 notes=state.notes,
                 files=self._files(),
-                held_by_app=self._held_by_app(),
+                no_command=self._no_command(),
             )
             self._report = (key, made)
         report = self._report[1]
@@ -412,16 +417,41 @@ class ReportPage(pn.viewable.Viewer):
         """Return the results of the audits that were made in this session, by name."""
         return getattr(self.made.get("embeddings"), "results", {})
 
-    def _files(self) -> list[dict[str, Any]]:
-        """Return what the report says of the user's predictions that it shows."""
+    def _sources(self) -> dict[str, Any]:
+        """Return what each of the user's own data that the report shows was read from, by name: see `Audit.file`."""
         states = " ".join(state for _, state, _ in self.state.sections)
-        return [file_facts(vector) for vector in self.shelf.own if vector.name in states]
+        shelf, tables = self.shelf, getattr(getattr(self.made.get("lodo"), "state", None), "own", {})
+        known: dict[str, Any] = {vector.name: file_facts(vector) for vector in shelf.own}
+        known |= {battery.name: battery.file for battery in shelf.batteries}
+        known |= {audit.name: audit.file for audit in shelf.audits}
+        known |= {name: subject.file for name, subject in tables.items()}
+        shown = set(OWN_NAME.findall(states))
+        return {name: file for name, file in known.items() if name in shown}
 
-    def _held_by_app(self) -> bool:
-        """Tell whether the report shows features, a battery or a table of the user's: no command reads them as the app did."""
-        states = " ".join(state for _, state, _ in self.state.sections)
-        vectors = {vector.name for vector in self.shelf.own}
-        return bool(set(OWN_NAME.findall(states)) - vectors)
+    def _files(self) -> list[dict[str, Any]]:
+        """Return what the report says of the user's files that it shows."""
+        return [dict(file) for file in self._sources().values() if not isinstance(file, str)]
+
+    def _no_command(self) -> str:
+        """Say why no command makes the report, or return ""."""
+        why = []
+        for name, file in self._sources().items():
+            if isinstance(file, str):
+                why.append(f"of {name}, {file or 'it is not known what file it was read from'}.")
+        names = [(file["name"], file["sha256"]) for file in self._files()]
+        twice = [name for name, _ in dict.fromkeys(names) if len({sha for n, sha in names if n == name}) > 1]
+        why += [
+            f"two of its files are called {name}: give one of them another name."
+            for name in dict.fromkeys(twice)
+        ]
+        if any(page == "lodo" and self._is_fresh(state) for page, state, _ in self.state.sections):
+            why.append("a case was recomputed in this session, and a command shows the result that ships.")
+        return " ".join(why)
+
+    def _is_fresh(self, query: str) -> bool:
+        state: Any = state_of("lodo", self.shelf, self.made)
+        state.read(query)
+        return (state.case, state.model) in state.fresh
 
     # ---- what is seen
 
@@ -434,7 +464,9 @@ class ReportPage(pn.viewable.Viewer):
         if page is None:
             return start_of(name, self.shelf)[0]
         if name == "embeddings":
-            return f"audit={page.used or next(reversed(page.results))}"
+            shown = page.shown.audit.name if page.shown else next(reversed(page.results))
+            at = {name: page.view.live.value(name) for name in SplitState.stops} if page.shown else {}
+            return "&".join([f"audit={shown}", *(f"{name}={value:g}" for name, value in at.items())])
         return written(page.state)
 
     def _words_of(self, name: str) -> str:
@@ -444,7 +476,7 @@ class ReportPage(pn.viewable.Viewer):
             data = start_of(name, self.shelf)[1]
             return f"as it starts: {data}" if data else "as it starts"
         if name == "embeddings":
-            return "the audit that came last"
+            return f"as you left it: {page.shown.audit.title}" if page.shown else "the audit that came last"
         state = state_says(page.state)
         return f"as you left it: {page.subject}" + (f"; {state}" if state else "")
 

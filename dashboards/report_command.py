@@ -21,11 +21,16 @@ from typing import Any
 
 from tqdm import tqdm
 
+from dashboards.embeddings import DEFAULTS as USUAL
+from dashboards.embeddings import is_battery, own_battery
+from dashboards.embeddings_result import known_to_be, make_result, read_battery, renamed
 from dashboards.lodo_answers import Subject
+from dashboards.lodo_own import MODELS, subject_of
 from dashboards.predictions import judge
 from dashboards.report_content import asked_section, file_facts, makers, named_own
 from dashboards.report_file import Asked, Report, applying, html_of, make_report, pdf_of
 from dashboards.shelf import Shelf
+from dashboards.wizard import untaken
 from leakviz import report as core
 from leakviz._stop import STOPPED
 from leakviz.cli import unusable
@@ -37,23 +42,13 @@ from leakviz.predictions import inspect_predictions
 
 # ---- the user's own files
 
-READERS = {
-    "predictions": ("p", "y", "positive", "scale", "missing", "fold", "delimiter", "encoding", "sheet"),
-    "embeddings": (
-        *("fit", "id_test", "ood_test", "fit_labels", "id_test_labels", "ood_class"),
-        *("role_column", "label_column", "shrinkage", "k", "overlap"),
-    ),
-    "sources": (
-        *("label", "source", "positive", "features", "groups", "missing", "model"),
-        *("delimiter", "encoding", "sheet"),
-    ),
-}
 OF_SOURCES = ("label", "source", "features", "groups", "model")
 """Options that only a table with sources has: they say that a file is one."""
 
 DEFAULTS = {
     "predictions": ("purity:first=own&beside=none&third=none", "calibration:vector=own"),
     "embeddings": ("embeddings:audit=own", "whitening:features=own"),
+    "battery": ("fingerprint:battery=own",),
     "sources": ("lodo:case=own",),
 }
 
@@ -103,8 +98,8 @@ def read_own(
     path : Path
     shelf : Shelf
     options : mapping
-        How to read it, by the names of `READERS`; what belongs to the other kind is left alone.
-    kind : {"predictions", "embeddings", "sources"}, optional
+        How to read it, by the names of `leakviz.report.READERS`; what belongs to the other kind is left alone.
+    kind : {"predictions", "embeddings", "battery", "sources"}, optional
         By default as `kind_of` says.
     name : str
         What to call it, by default its name without the folder.
@@ -119,8 +114,12 @@ def read_own(
         raise InputError(f"there is no file {str(path)!r}. Check the path and the working directory.")
     content = path.read_bytes()
     kind, name = kind or kind_of(path, options), name or path.name
-    wanted = {key: value for key, value in options.items() if key in READERS[kind] and value}
+    if kind == "embeddings" and is_battery(content):
+        kind = "battery"
+    wanted = core.options_of(kind, options)
     facts: dict[str, Any] = {"name": name, "kind": kind, "sha256": hashlib.sha256(content).hexdigest()}
+    if kind == "battery":
+        return _read_battery(content, shelf, facts)
     if kind == "embeddings":
         return _read_features(content, shelf, wanted, facts, progress)
     if kind == "sources":
@@ -131,6 +130,12 @@ def read_own(
     return Own(vector.name, {**file_facts(vector), "name": name})
 
 
+def _read_battery(content: bytes, shelf: Shelf, facts: dict[str, Any]) -> Own:
+    battery = own_battery(read_battery(content), facts["name"], facts["sha256"], shelf)
+    shelf.batteries = [*(b for b in shelf.batteries if b.name != battery.name), battery]
+    return Own(battery.name, dict(battery.file))  # type: ignore[arg-type]  # it has one
+
+
 def _read_features(
     content: bytes,
     shelf: Shelf,
@@ -139,22 +144,24 @@ def _read_features(
     progress: Callable[[int, int], object] | None,
 ) -> Own:
     """Audit a file of features, and put what the pages need of it on the shelf."""
-    from dashboards.embeddings import DEFAULTS as USUAL
-    from dashboards.embeddings_result import make_result
-
     options = {**USUAL, **{name: wanted[name] for name in USUAL if name in wanted}}
     _check_audit(options)
-    reader: dict[str, Any] = {name: value for name, value in wanted.items() if name not in USUAL}
+    reader: dict[str, Any] = {name: value for name, value in wanted.items() if name not in (*USUAL, "regime")}
     if "ood_class" in reader:
-        reader["ood_class"] = reader["ood_class"].split(",")
+        reader["ood_class"] = core.names_of(reader["ood_class"])
     found = inspect_embeddings(io.BytesIO(content), name=facts["name"], **reader)
     job = _Job(progress)
     result = make_result(found, options, job, facts["name"])
+    taken = {a.title for a in shelf.audits if a.name != result.audit.name}
+    result = renamed(result, untaken(facts["name"], taken))
+    if "regime" in wanted:
+        result = known_to_be(result, wanted["regime"])
     battery = result.battery()
-    shelf.audits = [*shelf.audits, result.audit]
-    shelf.batteries = [*shelf.batteries, *([battery] if battery else [])]
+    name = result.audit.name
+    shelf.audits = [*(a for a in shelf.audits if a.name != name), result.audit]
+    shelf.batteries = [*(b for b in shelf.batteries if b.name != name), *([battery] if battery else [])]
     known = found.read().content_hash
-    return Own(result.audit.name, {**facts, "content_hash": known, "options": dict(wanted)}, result)
+    return Own(name, {**facts, "content_hash": known, "options": dict(wanted)}, result)
 
 
 def _read_table(
@@ -164,14 +171,12 @@ def _read_table(
     progress: Callable[[int, int], object] | None,
 ) -> Own:
     """Leave out each source of a table; no shelf holds it, and the page is given what came of it."""
-    from dashboards.lodo_own import MODELS, subject_of
-
     model = wanted.get("model", MODELS[0])
     if model not in MODELS:
         raise InputError(f"--model must be one of {', '.join(MODELS)}, got {model!r}.")
     reader: dict[str, Any] = {name: value for name, value in wanted.items() if name != "model"}
     if "features" in reader:
-        reader["features"] = reader["features"].split(",")
+        reader["features"] = core.names_of(reader["features"])
     found = inspect_sources(io.BytesIO(content), name=facts["name"], **reader)
     subject = subject_of(found, model, _Job(progress), facts["name"], -1)  # type: ignore[arg-type]  # it tells its progress alike
     known = subject.result.attrs["source_hash"]
@@ -285,7 +290,7 @@ def _read_again(
         paths = [named[file["name"]] for file in recorded]
     owns, told = [], []
     for path, file in zip(paths, recorded, strict=True):
-        strange = set(file["options"]) - set(READERS[file["kind"]])
+        strange = set(file["options"]) - set(core.READERS[file["kind"]])
         if strange:
             raise InputError(
                 f"the report's file {file['name']} has the option {sorted(strange)[0]!r}, which no reader knows."
@@ -367,12 +372,12 @@ def _from_command(asked: Mapping[str, Any]) -> tuple[Report, dict[str, Path]]:
             meta = {name: before[name] for name in meta}
             wanted = [(s["page"], s["state"], s["note"]) for s in before["sections"]]
         else:
-            owns = [
-                read_own(
-                    path, shelf, options, kind=kind_of(path, options, asked["sections"]), progress=progress
-                )
-                for path in map(Path, asked["files"])
-            ]
+            owns = []
+            each: list[dict[str, str]] = asked.get("each") or [{}] * len(asked["files"])
+            for path, alone in zip(map(Path, asked["files"]), each, strict=True):
+                given = {**options, **alone}
+                kind = kind_of(path, given, asked["sections"])
+                owns.append(read_own(path, shelf, given, kind=kind, progress=progress))
             wanted = _wanted(asked, owns)
     core.day(meta["date"] or "2000-01-01")  # refuse it before anything is drawn
     held_out = {own.name: own.held_out for own in owns if own.held_out is not None}

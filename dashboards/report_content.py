@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import html
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -159,11 +158,11 @@ def makers(audits: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[str, She
 def file_facts(vector: Vector) -> dict[str, Any]:
     """Return what a report says of the file that a user's predictions were read from."""
     return {
-        "name": vector.title,
+        "name": vector.file or vector.title,
         "kind": "predictions",
         "sha256": vector.sha256,
         "content_hash": hash_of_arrays(vector.p, vector.y, vector.folds),
-        "options": dict(vector.options),
+        "options": core.options_of("predictions", dict(vector.options)),
     }
 
 
@@ -211,7 +210,7 @@ def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
             {
                 "name": f.name,
                 "title": f.title,
-                "caption": export.sentences(f.caption, _says(name, page, f.name)),
+                "caption": export.sentences(f.caption, _says(page, f.name)),
             }
             for f in figures
         ],
@@ -220,26 +219,12 @@ def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
     return Section(facts, figures, page, told)
 
 
-# What a figure's caption always says, where a state in words leaves it to the defaults.
-_ALWAYS = {
-    "whitening": ("features", "ood", "fit", "rows", "covariance", "alpha"),
-    "lodo": ("case", "model", "metric", "baseline", "scope"),
-}
-
-
-def _says(name: str, page: Any, figure: str) -> str:
-    """Return a figure's source, where it is not the section's, and the state."""
+def _says(page: Any, figure: str) -> str:
+    """Return a figure's source, where it is not the section's, and the state that decides it."""
+    if hasattr(page, "says"):
+        return str(page.says())
     source = getattr(page, "figure_sources", {}).get(figure, "")
-    state = export.state_says(page.state)
-    if name in _ALWAYS:
-        rows = dict(zip(_stated(name, page.state), _parameters(name, page), strict=True))
-        told = {
-            p: page.subject
-            if str(getattr(page.state, p)).startswith(OWN)
-            else re.sub(r" \([^)]*\)$", "", rows[p][1])
-            for p in _ALWAYS[name]
-        }
-        state = ", ".join(f"{rows[p][0]} {words}" for p, words in told.items())
+    state = export.figure_state_says(page, figure)
     return export.sentences(f"Source: {source}" if source else "", f"State: {state}" if state else "")
 
 
@@ -275,8 +260,7 @@ def _parameters(name: str, page: Any) -> list[list[str]]:
     """Return the state, label and value, whatever it is: the defaults too."""
     state, rows = page.state, []
     for parameter in _stated(name, state):
-        declared, value = state.param[parameter], getattr(state, parameter)
-        label = declared.label if getattr(declared, "_label", None) else parameter.replace("_", " ")
+        value = getattr(state, parameter)
         text = f"{value:g}" if isinstance(value, float) else str(value)
         if isinstance(value, (list, tuple)):
             text = ", ".join(map(str, value)) or "none"
@@ -285,7 +269,7 @@ def _parameters(name: str, page: Any) -> list[list[str]]:
             with suppress(KeyError, ValueError):
                 told = state.title(parameter, value)
                 shown = f"{told} ({text})" if told not in (text, "") else text
-        rows.append([label, shown])
+        rows.append([state.label(parameter), shown])
     return rows
 
 

@@ -22,6 +22,7 @@ from leakviz import report as core
 from leakviz.errors import InputError
 
 TITLE = "A leakage report"
+NO_COMMAND = "it shows data that were brought into the app."  # reports that were written before say no more
 WIDEST = 170.0  # mm: A4 without its margins
 
 # A report of nothing, for the examples below.
@@ -116,7 +117,7 @@ def making(
     date: str = "",
     files: Sequence[Mapping[str, Any]] = (),
     before: Mapping[str, Any] | None = None,
-    held_by_app: bool = False,
+    no_command: str = "",
 ) -> Generator[str, None, Report]:
     """Make a report step by step: yield what comes next, and return it; see `make_report`."""
     if not asked:
@@ -144,11 +145,12 @@ def making(
         "date": date or datetime.now(UTC).date().isoformat(),
         "notes": notes,
         "command": "",
+        **({"no_command": no_command} if no_command else {}),
         "versions": core.versions(),
         "files": [dict(file) for file in files],
         "sections": [section.facts for section in sections],
     }
-    document["command"] = "" if held_by_app else core.command(document)
+    document["command"] = "" if no_command else core.command(document)
     core.write_report(document)  # checks it
     differs = core.differences(before, document) if before is not None else []
     return Report(document, tuple(sections), tuple(told), tuple(differs))
@@ -173,8 +175,7 @@ def make_report(
     **more
         ``shelf`` with the user's own data, which is not changed; ``title``, ``author`` and ``notes``, plain text;
         ``date`` such as ``2026-01-31``, by default today; ``files``, the user's, as the schema describes them;
-        ``before``, the report that is made again; ``held_by_app``, whether it shows a file of the user's that only the
-        app has, so that no command makes it.
+        ``before``, the report that is made again; ``no_command``, a sentence on why no command makes it.
 
     Returns
     -------
@@ -283,10 +284,7 @@ def _files(document: Mapping[str, Any]) -> list[str]:
 
 def _again(document: Mapping[str, Any]) -> str:
     if not document["command"]:
-        return (
-            "This report shows a file that was brought into the app, and no command holds how it was read: bring it into the "
-            "app again, and make the report there."
-        )
+        return f"No command makes this report: {document.get('no_command') or NO_COMMAND} Make it in the app again."
     own = " in the folder with the file" if document["files"] else ""
     return (
         f"This command{own} makes the report again, with the same bytes where the versions below are installed. "

@@ -197,6 +197,10 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else " " for c in tidy)
 
 
+_LEADS = ("heading", "subheading", "alarm")
+_LED = ("muted", "verdict")
+
+
 class Paper:
     """Sets blocks on A4 pages, one below the other.
 
@@ -240,8 +244,8 @@ class Paper:
     def lay_out(self, blocks: Sequence[Block]) -> None:
         """Say where everything stands, and write nothing yet."""
         for i, block in enumerate(blocks):
-            following = blocks[i + 1] if i + 1 < len(blocks) else None
-            self._set(block, following)
+            self._together(blocks[i:])
+            self._set(block)
 
     def _room(self, high: float) -> None:
         """Start a page where so many points do not fit any more."""
@@ -249,7 +253,28 @@ class Paper:
             self.pages.append([])
             self.y = HIGH - MARGIN
 
-    def _set(self, block: Block, following: Block | None) -> None:
+    def _together(self, blocks: Sequence[Block]) -> None:
+        """Start a page where the first block would be parted from those that it leads to."""
+        end = 1
+        if blocks[0].kind in _LEADS:  # a heading, what it is about, and the beginning of what stands below it
+            while end < len(blocks) and blocks[end].kind in _LED:
+                end += 1
+            self._room(
+                sum(map(self._tall, blocks[:end])) + self._least(blocks[end] if end < len(blocks) else None)
+            )
+        elif blocks[0].kind == "item":  # a source and its hashes
+            while end < len(blocks) and blocks[end].kind == "under":
+                end += 1
+            if end > 1:
+                self._room(sum(map(self._tall, blocks[:end])))
+
+    def _tall(self, block: Block) -> float:
+        """Return how high a text is."""
+        style = STYLES[block.kind]
+        many = len(lines_of(block.text, style, WIDE - 2 * MARGIN - style.indent))
+        return style.above + many * style.size * _LINE + style.below
+
+    def _set(self, block: Block) -> None:
         if block.kind == "rule":
             self._room(12)
             self.y -= 6
@@ -259,10 +284,6 @@ class Paper:
             self._table(block)
         elif block.kind == "figure":
             self._figure(block)
-        elif block.kind in ("heading", "subheading", "alarm"):
-            style = STYLES[block.kind]
-            self._room(style.above + 2 * style.size + self._least(following))
-            self._text(block.text, style)
         else:
             style = STYLES[block.kind]
             text = block.text
@@ -280,6 +301,8 @@ class Paper:
         """Return how much of a block has to stand on the page of its heading."""
         if block is None:
             return 0.0
+        if block.kind == "table":
+            return self._begun(block)
         if block.kind == "figure":
             return SMALLEST * _size_of(block.pdf)[1] + 30
         if block.kind == "code":
@@ -311,21 +334,31 @@ class Paper:
         rows = [list(row) for row in block.rows]
         widths = _columns([*rows, *([list(block.header)] if block.header else [])], cell)
         heads = [lines_of(t, head, w) for t, w in zip(block.header, widths, strict=False)]
-        self._room(
-            34 + 12 * max(map(len, heads), default=0) + self._high(rows[0], widths, cell) if rows else 0
-        )
+        self._room(self._begun(block))
         if block.text:
             self._text(block.text, STYLES["small"])
         if heads:
             self._row(heads, widths, head)
-        for row in rows:
+        for i, row in enumerate(rows):
             high = self._high(row, widths, cell)
             before = len(self.pages)
-            self._room(high)
+            last = self._high(rows[-1], widths, cell) if i == len(rows) - 2 else 0.0  # is never alone
+            self._room(high + last)
             if heads and len(self.pages) > before:
                 self._row(heads, widths, head)
             self._row([lines_of(t, cell, w) for t, w in zip(row, widths, strict=False)], widths, cell)
         self.y -= 8
+
+    def _begun(self, block: Block) -> float:
+        """Return how much of a table has to stand on one page: all where it is small, else its beginning."""
+        cell, rows = STYLES["cell"], [list(row) for row in block.rows]
+        if not rows:
+            return 0.0
+        widths = _columns([*rows, *([list(block.header)] if block.header else [])], cell)
+        above = self._tall(Block("small", block.text)) if block.text else 0.0
+        above += self._high(block.header, widths, cell) if block.header else 0.0
+        high = [self._high(row, widths, cell) for row in rows]
+        return above + sum(high if sum(high) < HIGH / 4 else high[:2])
 
     @staticmethod
     def _high(row: Sequence[str], widths: Sequence[float], style: Style) -> float:

@@ -6,7 +6,7 @@ lives in the session that brought it, in its `Shelf`, and goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -92,6 +92,8 @@ class Vector:
         How a user's file was read, as arguments of `leakviz.read_predictions`; empty for the others.
     sha256 : str
         Of a user's file, its bytes; empty for the others.
+    file : str
+        What a user's file is called; empty for the others.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Vector:
     honest: str = ""
     options: tuple[tuple[str, str], ...] = ()
     sha256: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +126,8 @@ class Audit:
         What the OOD rows are called, plain text; "" if nobody said.
     without : FitStatistics or None
         Of the fit set without the designated class, where it has that class.
+    file : dict or str
+        The file that it was read from, as a report says it; or a sentence on why no command line can read that.
     """
 
     name: str
@@ -132,6 +137,7 @@ class Audit:
     ood_test: np.ndarray = field(repr=False)
     ood_name: str = ""
     without: FitStatistics | None = field(default=None, repr=False)
+    file: Mapping[str, Any] | str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ mean and what it shows; how a file comes in, is refused, is read again or is giv
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import os
 import weakref
@@ -186,6 +187,22 @@ class Wizard:
         role = self._again[3]
         label, text, choices = self.AGAIN[role]
         return {"role": role, "label": label, "text": text, "options": list(choices.items())}
+
+
+def sha256_of(file: Any) -> str:
+    """Return the SHA-256 of a file's bytes, as a report names it: of a path, bytes, or a file in memory.
+
+    Examples
+    --------
+    >>> sha256_of(b"abc")[:8], sha256_of(io.BytesIO(b"abc"))[:8]
+    ('ba7816bf', 'ba7816bf')
+    """
+    if isinstance(file, io.BytesIO):
+        return hashlib.sha256(file.getbuffer()).hexdigest()
+    if isinstance(file, (bytes, bytearray, memoryview)):
+        return hashlib.sha256(file).hexdigest()
+    with Path(file).open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def in_memory(file: Any) -> io.BytesIO:

@@ -7,6 +7,8 @@ report again. Of a file that a user brings, the document holds the name, the has
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import platform
 import re
@@ -31,6 +33,20 @@ MAX_BYTES = 20_000_000
 FEW_EVENTS = 100  # with or without the event; the usual minimum for validating a model of risks
 FEW_SOURCES = 5
 FEW_SETTINGS = 30  # of one kind: a Wilson interval is then up to a third wide
+
+READERS = {
+    "predictions": ("p", "y", "positive", "scale", "missing", "fold", "delimiter", "encoding", "sheet"),
+    "embeddings": (
+        *("fit", "id_test", "ood_test", "fit_labels", "id_test_labels", "ood_class"),
+        *("role_column", "label_column", "shrinkage", "k", "overlap", "regime"),
+    ),
+    "battery": (),
+    "sources": (
+        *("label", "source", "positive", "features", "groups", "missing", "model"),
+        *("delimiter", "encoding", "sheet"),
+    ),
+}
+"""The kinds of a user's file, and the options that say how it is read, in the order in which a report has them."""
 
 PACKAGES = (
     *("leakviz", "numpy", "scipy", "pandas", "scikit-learn", "xarray"),
@@ -69,7 +85,8 @@ SCHEMA: dict[str, Any] = {
         author=_text(300, description="Empty if nobody is named."),
         date=_text(10, pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="Of the report."),
         notes=_text(20_000, description="The author's own words on the whole; plain text."),
-        command=_text(60_000, description="The command line that makes this report."),
+        command=_text(60_000, description="The command line that makes this report; empty where none does."),
+        no_command=_text(4_000, description="Why no command makes it. May be left out."),
         versions={
             "type": "object",
             "additionalProperties": _text(100),
@@ -79,7 +96,7 @@ SCHEMA: dict[str, Any] = {
             **_list(
                 _object(
                     name=_text(1_000, description="Of the user's file; its rows are not in the report."),
-                    kind={"enum": ["predictions", "embeddings", "sources"]},
+                    kind={"enum": list(READERS)},
                     sha256={**_HASH, "description": "Of the file's bytes; empty where they are not known."},
                     content_hash={**_HASH, "description": "Of the numbers that were read from it."},
                     options={
@@ -130,7 +147,43 @@ SCHEMA: dict[str, Any] = {
         ),
     ),
 }
+SCHEMA["required"].remove("no_command")  # reports that were written before it are read
 """JSON Schema (draft 2020-12) of ``report.json``; its `version` is `VERSION`."""
+
+
+def options_of(kind: str, given: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the options that a reader knows, in its order; those that say nothing are left out.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `READERS`.
+    given : mapping of str to str or None
+
+    Examples
+    --------
+    >>> options_of("sources", {"source": "site", "label": "died", "missing": "", "p": "risk"})
+    {'label': 'died', 'source': 'site'}
+    """
+    return {name: text for name in READERS[kind] if (text := given.get(name))}
+
+
+def listed(names: Iterable[str]) -> str:
+    """Write names as one text with commas between; a name that holds a comma is in quotation marks.
+
+    Examples
+    --------
+    >>> listed(["fox", "cat, wild"]), names_of(listed(["fox", "cat, wild"]))
+    ('fox,"cat, wild"', ['fox', 'cat, wild'])
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def names_of(text: str) -> list[str]:
+    """Read what `listed` wrote."""
+    return next(csv.reader([text]))
 
 
 # ---- the document
@@ -297,7 +350,8 @@ def command(document: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        For a POSIX shell, with HTML, PDF and JSON as its files. A file of the user's is named as it was called.
+        For a POSIX shell, with HTML, PDF and JSON as its files. A file of the user's is named as it was called; the
+        options that stand behind it are for that file alone.
 
     Examples
     --------
@@ -308,7 +362,7 @@ def command(document: Mapping[str, Any]) -> str:
     """
     words = ["leakviz", "report"]
     for file in document["files"]:
-        words.append(file["name"])
+        words.append(_path(file["name"]))
         for name, value in file["options"].items():
             words += [f"--{name.replace('_', '-')}", value]
     for section in document["sections"]:
@@ -321,6 +375,11 @@ def command(document: Mapping[str, Any]) -> str:
             words += [f"--{name}", document[name]]
     words += ["--date", document["date"]]
     return shlex.join([*words, "--out", "report.html", "--pdf", "report.pdf", "--json", "report.json"])
+
+
+def _path(name: str) -> str:
+    """Return a file's name so that no command line takes it for an option or a page."""
+    return f"./{name}" if name.startswith("-") or re.match(r"[a-z]+(:|$)", name) else name
 
 
 # ---- limits

@@ -78,7 +78,11 @@ def change(path: str, value: object) -> dict:
         ("sections/0/verdict", None, "sections[0] lacks verdict"),
         ("sections/0/limits/0/applies", "no", "sections[0].limits[0].applies must be true or false"),
         ("sections/0/tables/0/rows/0", "x", "sections[0].tables[0].rows[0] must be a list"),
-        ("files/0/kind", "model", "files[0].kind must be one of 'predictions', 'embeddings', 'sources', got"),
+        (
+            "files/0/kind",
+            "model",
+            "files[0].kind must be one of 'predictions', 'embeddings', 'battery', 'sources'",
+        ),
         ("files/0/sha256", "b" * 63, "files[0].sha256 is not of the form"),
         ("files/0/rows", [1], "files[0] has 'rows', which version 1 does not know"),
         ("title", "x" * 301, "title has 301 characters, and at most 300"),

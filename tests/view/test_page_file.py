@@ -125,6 +125,24 @@ def test_a_file_says_where_it_is_from(saved):
         assert source.content_hash in shown
 
 
+def test_the_state_and_the_value_of_each_slider_are_in_the_file(saved):
+    page = save_once(saved.name)[1]
+    shown = dict(re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', html.unescape(outside(saved.html))))
+    if saved.name != "learn":  # which says the step
+        for name in page.state.names():
+            value, told = getattr(page.state, name), shown[page.state.param[name].label or name]
+            if name in page.state.stops:
+                assert float(told) == pytest.approx(value, rel=1e-5)
+            else:
+                assert told == (", ".join(value) if isinstance(value, list) else str(value)) or told == "none"
+    stops = [
+        dict(attributes["state"]["entries"])
+        for model in models(unpacked(saved.html)["json"])
+        if isinstance((attributes := model.get("attributes", {})).get("state"), dict)
+    ]
+    assert page.live.state in stops
+
+
 def test_the_hash_of_shipped_predictions_is_the_one_that_the_command_line_prints():
     path = data_dir() / "predictions" / "flchain__lr__honest.parquet"
     read = leakviz.read_predictions(path, p="p", y="y")

@@ -2,10 +2,13 @@
 
 import base64
 import hashlib
+import html
+import io
 import json
 import re
 import shlex
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -16,17 +19,20 @@ import holoviews as hv
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from pypdf import PdfReader
 
 import app
-from dashboards import report_command, report_paper
+from dashboards import lodo_answers, report_command, report_paper
+from dashboards.embeddings import MANY_ARRAYS, EmbeddingsPage
+from dashboards.lodo import LodoPage
 from dashboards.predictions import PredictionsPage
 from dashboards.purity import PurityPage
 from dashboards.report import ReportPage, ReportState
 from dashboards.report_content import PAGES, asked_section, named_own, read_html
-from dashboards.report_file import Asked, _end_html, make_report
+from dashboards.report_file import Asked, _end_blocks, _end_html, applying, make_report
 from dashboards.shelf import Shelf
-from leakviz import InputError, cli, read_predictions
+from leakviz import InputError, cli, load_battery, read_predictions, save_battery
 from leakviz import report as core
 from leakviz.paths import write_all
 
@@ -64,6 +70,129 @@ def made(tmp_path_factory):
     paths = {kind: str(folder / f"a.{kind}") for kind in ("pdf", "json")}
     assert ask(**asked, **paths, out=str(folder / "a.html")) == 0
     return folder, file, p, asked
+
+
+@pytest.fixture(scope="module")
+def brought(tmp_path_factory):
+    """A report that the app makes of everything that a user can bring, and the same by the command that it prints."""
+    folder = tmp_path_factory.mktemp("brought")
+    rng = np.random.default_rng(0)
+    classes = np.repeat(["cat", "dog, wild", "fox"], 60)
+    centres = 8 * np.repeat(np.eye(3, 6), 60, axis=0)
+    fit, test = (centres + rng.normal(size=(180, 6)) for _ in range(2))
+    dog = classes == "dog, wild"
+    np.savez(folder / "emb.npz", x=fit, classes=classes, own=test[~dog], other=test[dog])
+    y = rng.integers(0, 2, 240)
+    table = pd.DataFrame(
+        {"a": y + rng.normal(size=240), "b": rng.normal(size=240), "site": np.arange(240) % 3}
+    )
+    table.assign(died=np.where(y, "yes", "no")).to_csv(folder / "sites.csv", index=False, sep=";")
+    p = np.round(rng.uniform(0.05, 0.95, 200), 6)
+    for name, words in (("a?b.csv", ("yes", "no")), ("-c.csv", ("died", "lived"))):
+        frame = pd.DataFrame({"risk": p, "y": np.where(rng.uniform(size=200) < p, *words)})
+        frame.to_csv(folder / name, index=False)
+
+    features = EmbeddingsPage()
+    shelf = features.shelf
+    features.load(folder / "emb.npz")
+    said = {"fit": "x", "id_test": "own", "ood_test": "other", "fit_labels": "classes", "k": "10"}
+    for role, value in {**said, "ood_class": "dog, wild"}.items():
+        features.say(role, value)
+    features.use()
+    (audit,) = shelf.audits
+    save_battery(load_battery("published").isel(setting=slice(0, 12)), folder / "mine.nc")
+    features.load(folder / "mine.nc")
+    predictions = PredictionsPage(shelf=shelf)
+    for name, event in (("a?b.csv", "yes"), ("-c.csv", "died")):
+        predictions.load(folder / name)
+        predictions.say("positive", event)
+        predictions.use()
+    sources = LodoPage("", shelf)
+    sources.own.load(folder / "sites.csv")
+    answers = {"label": "died", "positive": "yes", "source": "site", "model": "logistic-unweighted"}
+    for role, value in answers.items():
+        sources.own.say(role, value)
+    sources.own.use()
+
+    page = ReportPage(shelf=shelf, made={"embeddings": features, "lodo": sources})
+    features.show_audit(audit.name)
+    features.view.live.go(gate=0.9, tau=0.6)
+    for name in ("embeddings", "lodo"):
+        page.add(name)
+    one, other = shelf.own
+    page.state.sections = [
+        *page.state.sections,
+        ("purity", f"first={one.name}&beside={other.name}", "a note"),
+        ("fingerprint", f"battery={shelf.batteries[-1].name}&tau=0.6", ""),
+    ]
+    page.make("json")
+    assert page.alert == ""
+    document = core.read_report(page.files["json"])
+    made = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(cli, "_child", lambda command: report_command.main(command[3:]))
+        patch.setattr(
+            report_command, "make_report", lambda *a, **k: made.append(make_report(*a, **k)) or made[0]
+        )
+        command = document["command"].replace("--out report.html --pdf report.pdf", "")
+        words = shlex.split(command)[1:]
+        assert typer.main.get_command(cli.app).main(words, "leakviz", standalone_mode=False) == 0
+    return SimpleNamespace(folder=folder, page=page, audit=audit, document=document, again=made[0])
+
+
+def test_the_command_of_the_apps_report_makes_the_same_report(brought):
+    assert (brought.folder / "report.json").read_bytes() == brought.page.files["json"]
+    kinds = {file["name"]: file["kind"] for file in brought.document["files"]}
+    assert kinds == {
+        "a?b.csv": "predictions",
+        "-c.csv": "predictions",
+        "emb.npz": "embeddings",
+        "mine.nc": "battery",
+        "sites.csv": "sources",
+    }
+    for file in brought.document["files"]:
+        assert file["sha256"] == hashlib.sha256((brought.folder / file["name"]).read_bytes()).hexdigest()
+    embeddings = brought.document["sections"][0]
+    assert "gate=0.9&tau=0.6" in embeddings["state"]
+    assert embeddings["verdict"].startswith("At gate 0.90 and tau 0.60 the split of emb.npz fires")
+    pairs = zip(brought.page._report[1].sections, brought.again.sections, strict=True)
+    for app_s, again in pairs:
+        for figure in app_s.figures:
+            shown, drawn = (
+                (one.page.view if one.facts["page"] == "embeddings" else one.page).data(figure.name)
+                for one in (app_s, again)
+            )
+            assert len(shown)
+            pd.testing.assert_frame_equal(shown, drawn)
+
+
+def test_a_report_of_many_files_is_made_again_from_its_json(brought):
+    folder = brought.folder
+    files = [str(folder / file["name"]) for file in brought.document["files"]]
+    again = folder / "again.json"
+    assert ask(**{"from": str(folder / "report.json")}, files=files, json=str(again)) == 0
+    assert again.read_bytes() == brought.page.files["json"]
+
+
+def test_each_limit_stands_where_it_applies(brought):
+    sections = {section["page"]: section for section in brought.document["sections"]}
+    apply = {page: set(applying(section)) for page, section in sections.items()}
+    four = {"near-deterministic outcome", "few events", "dependent settings", "too few sources"}
+    # 200 risks with about 100 events; three sources; 12 published settings; 60 OOD rows.
+    fewest = min(min(int(v.y.sum()), int((1 - v.y).sum())) for v in brought.page.shelf.own)
+    assert four & apply["purity"] == ({"few events"} if fewest < 100 else set())
+    assert fewest < 100
+    assert four & apply["lodo"] == {"too few sources"}
+    assert four & apply["fingerprint"] == {"dependent settings"}
+    assert four & apply["embeddings"] == set()
+    assert "few test rows" in apply["embeddings"]
+
+
+def test_what_a_file_shows_where_nobody_says_it():
+    owns = [report_command.Own("own:1", {"kind": kind, "name": "f"}) for kind in core.READERS]
+    pages = [[p for p, _, _ in report_command._wanted({"sections": [], "note": []}, [own])] for own in owns]
+    assert pages == [["purity", "calibration"], ["embeddings", "whitening"], ["fingerprint"], ["lodo"]]
 
 
 class Seen(HTMLParser):
@@ -136,6 +265,69 @@ def test_the_pdf_is_a4_with_selectable_text_and_no_pixels(made):
         assert words in flat  # the last one is a figure's axis
     assert reader.metadata.title == "A <b>title</b> of $x$"
     assert reader.metadata.creation_date is None
+
+
+def test_the_pdf_says_it_in_order_and_says_what_it_was_made_of(made):
+    folder = made[0]
+    document = core.read_report((folder / "a.json").read_text())
+    flat = " ".join(" ".join(page.extract_text() for page in PdfReader(folder / "a.pdf").pages).split())
+    order = [
+        document["sections"][0]["verdict"],
+        "The evidence, with 95 % intervals",  # the table
+        "Figure 1.",
+        "Notes see <script>",
+        "Limits of this result",
+        "Parameters predictions",
+        "Data – ",
+        "How this report was made",
+        "The same report again",
+        "Versions python",
+        "Methods that were used, as BibTeX",
+        "@misc{jacobs2026priorfree",
+    ]
+    places, at = [], 0
+    for words in order:
+        assert words in flat[at:], words
+        at = flat.index(words, at)
+        places.append(at)
+    assert places == sorted(places)
+    (entry,) = document["files"]
+    squeezed, text = re.sub(r"\s", "", flat), (folder / "a.html").read_text()
+    command = re.sub(r"[\s'\"\\\\]", "", document["command"])
+    for kind, whole in (("html", re.sub(r"\s", "", html.unescape(text))), ("pdf", squeezed)):
+        for words in (entry["sha256"], entry["content_hash"], "31January2026"):
+            assert words in whole, kind
+        for package, number in document["versions"].items():
+            assert re.sub(r"\s", "", f"{package} {number}") in whole, kind
+        assert command in re.sub(r"['\"\\\\]", "", whole), kind
+
+
+def test_a_heading_stands_with_what_it_leads_to_and_no_row_alone():
+    block = report_paper.Block
+    for before in range(0, 60, 2):  # lines above: somewhere among them the page ends wherever it can
+        paper = report_paper.Paper(title="t")
+        lines = [block("under", f"line {i}") for i in range(before)]
+        small = [["a", f"{i}"] for i in range(5)]
+        paper.lay_out(
+            [
+                *lines,
+                *[
+                    block("heading", "1. Head"),
+                    block("muted", "of"),
+                    block("verdict", "Says."),
+                    block("text", "More."),
+                ],
+                *[block("subheading", "Parameters"), block("table", "", rows=small)],
+                *[block("subheading", "Data"), block("item", "Title"), block("under", "hash")],
+                block("table", "long", rows=[[f"r{i}", "x"] for i in range(60)]),
+            ]
+        )
+        on = {mark.text: number for number, marks in enumerate(paper.pages) for mark in marks if mark.text}
+        assert on["1. Head"] == on["of"] == on["Says."] == on["More."]
+        assert on["Parameters"] == on["0"] == on["4"]
+        assert on["Data"] == on["Title"] == on["hash"]
+        assert on["long"] == on["r0"] == on["r1"]
+        assert on["r58"] == on["r59"]
 
 
 def test_no_text_leaves_its_page_or_lies_on_another():
@@ -247,25 +439,6 @@ def test_the_page_and_the_command_write_the_same_report_of_a_file(made):
     assert again.read_bytes() == kept.read_bytes()
 
 
-def test_a_table_with_sources_is_held_out_for_a_report(tmp_path):
-    rng = np.random.default_rng(2)
-    y = rng.integers(0, 2, 240)
-    file = tmp_path / "sites.csv"
-    frame = pd.DataFrame({"a": y + rng.normal(size=240), "b": rng.normal(size=240), "died": y})
-    frame.assign(site=np.arange(240) % 3).to_csv(file, index=False)
-    first, again = tmp_path / "r.json", tmp_path / "again.json"
-    assert ask(files=[str(file)], options={"label": "died", "source": "site"}, json=str(first)) == 0
-    document = core.read_report(first.read_text())
-    (section,) = document["sections"]
-    assert section["page"] == "lodo"
-    assert "sites.csv" in section["subject"]
-    assert "case sites.csv" in section["figures"][0]["caption"]
-    assert document["files"][0]["kind"] == "sources"
-    assert document["command"].startswith("leakviz report sites.csv --label died --source site ")
-    assert ask(**{"from": str(first)}, files=[str(file)], json=str(again)) == 0
-    assert again.read_bytes() == first.read_bytes()
-
-
 def test_the_sources_in_a_report_have_their_ablation_and_it_fills_its_frame():
     report = make_report([Asked("lodo", "case=penguins&model=logistic")], app.PAGES, date="2026-01-31")
     (section,) = report.sections
@@ -297,6 +470,38 @@ def test_a_command_on_paper_is_the_command():
     assert report_paper.lines_of(lines, style, 400) == lines.split("\n")
 
 
+def test_the_lines_of_the_readme_run_as_printed(tmp_path, monkeypatch, capsys):
+    readme = Path("README.md").read_text().split("## Write a report")[1].split("## ")[0]
+    lines = [
+        shlex.split(line, comments=True) for line in readme.splitlines() if line.startswith("    leakviz ")
+    ]
+    assert len(lines) == 4
+    rng = np.random.default_rng(4)
+    p = rng.uniform(size=200)
+    died = np.where(rng.uniform(size=200) < p, "yes", "no")
+    pd.DataFrame({"risk": p, "died": died}).to_csv(tmp_path / "predictions.csv", index=False)
+    (tmp_path / "table.csv").write_text("a,died,hospital\n1,0,x\n")
+    asked = []
+
+    def child(command: list[str]) -> int:
+        asked.append(json.loads(command[-1]))
+        own = "predictions.csv" in str(asked[-1]["files"])
+        return report_command.main(command[3:]) if own else 0
+
+    def undrawn(report: object, paths: dict[str, Path]) -> dict[Path, bytes]:
+        return {path: core.write_report(report.document).encode() for path in paths.values()}
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "_child", child)
+    monkeypatch.setattr(report_command, "_contents", undrawn)  # to draw it is another test's
+    for words in lines:
+        assert typer.main.get_command(cli.app).main(words[1:], "leakviz", standalone_mode=False) == 0
+    assert (tmp_path / "report.pdf").read_bytes() == (tmp_path / "report.json").read_bytes()  # the same again
+    assert "2. Calibration" in capsys.readouterr().out
+    assert asked[1]["options"] == {"label": "died", "source": "hospital"}
+    assert asked[2]["sections"] == ["purity:first=flchain__lr__honest", "fingerprint:tau=0.6"]
+
+
 def test_stopped_half_way_nothing_is_left(tmp_path, monkeypatch):
     (tmp_path / "a.html").write_text("before")
 
@@ -325,15 +530,30 @@ def test_words_and_numbers_are_the_pages_own():
     assert next(limit["name"] for limit in section["limits"] if limit["applies"]) == "dependent settings"
 
 
-def test_what_only_the_app_holds_has_no_command():
-    page = ReportPage()
-    page.state.sections = [("whitening", "features=own:0123456789ab", ""), ("purity", "", "")]
-    assert page._held_by_app()
-    page.state.sections = [("purity", "", "")]
-    assert not page._held_by_app()
-    nothing = {"files": [], "command": "", "versions": {}, "sections": []}
-    assert "no command holds" in _end_html(nothing)
-    assert "<pre>leakviz" not in _end_html(nothing)
+def test_a_report_that_no_command_makes_says_why(brought):
+    page = brought.page
+    many = replace(brought.audit, name="own:0123456789ab", file=MANY_ARRAYS)
+    one = ReportPage(shelf=Shelf(audits=[many]), made=page.made)
+    one.state.sections = [("whitening", "features=own:0123456789ab", ""), ("purity", "", "")]
+    assert one._no_command() == f"of own:0123456789ab, {MANY_ARRAYS}."
+    one.state.sections = [("purity", "", "")]
+    assert one._no_command() == ""
+    # Two other files of one name, and a case that was computed anew here: a command would show something else.
+    twin = replace(brought.audit, name="own:0123456789ac", file={**brought.audit.file, "sha256": "0" * 64})
+    two = ReportPage(shelf=Shelf(audits=[brought.audit, twin]), made=page.made)
+    two.state.sections = [("whitening", f"features={a.name}", "") for a in (brought.audit, twin)]
+    assert "two of its files are called emb.npz" in two._no_command()
+    lodo = LodoPage()
+    kept = lodo_answers.shipped("penguins", "logistic")
+    lodo.state.offer(kept)
+    fresh = ReportPage("?sections=lodo:case%253Dpenguins", made={"lodo": lodo})
+    assert "was recomputed in this session" in fresh._no_command()
+    fresh.make("json")
+    document = core.read_report(fresh.files["json"])
+    assert (document["command"], document["no_command"]) == ("", fresh._no_command())
+    for text in (_end_html(document), "\n".join(block.text for block in _end_blocks(document))):
+        assert "a command shows the result that ships" in text
+        assert "leakviz report" not in text
 
 
 def test_sections_are_named_as_links_are():
@@ -451,35 +671,11 @@ def test_the_page_makes_the_files_and_says_what_is_missing(monkeypatch):
     assert "first=nassCDS__lr__honest" in document["sections"][0]["state"]
     assert sent[0]["name"] == "leakviz-report.json"
     assert base64.b64decode(sent[0]["base64"]) == page.files["json"]
+    page.make("pdf")
+    assert (page.files["pdf"][:5], sent[-1]["name"]) == (b"%PDF-", "leakviz-report.pdf")
+    told = PdfReader(io.BytesIO(page.files["pdf"])).pages[0].extract_text()
+    assert " ".join(document["sections"][0]["verdict"].split()) in " ".join(told.split())
     lost = ReportPage(ReportState(sections=[("purity", "first=own:0123456789ab", "")]).query(), Shelf())
     lost.make("pdf")
     assert "own:0123456789ab" in lost.alert
     assert not lost.files
-
-
-def test_features_are_audited_for_a_report(tmp_path):
-    rng = np.random.default_rng(0)
-    classes = np.repeat([0, 1, 2], 60)
-    centres = 8 * np.eye(3, 6)
-    fit, test = (centres[classes] + rng.normal(size=(180, 6)) for _ in range(2))
-    file = tmp_path / "emb.npz"
-    arrays = {
-        "fit": fit,
-        "fit_labels": classes,
-        "id_test": test[classes != 2],
-        "ood_test": test[classes == 2],
-    }
-    np.savez(file, **arrays)
-    out = tmp_path / "r.json"
-    options = {"ood_class": "2", "k": "10"}
-    assert ask(files=[str(file)], options=options, json=str(out)) == 0
-    document = core.read_report(out.read_text())
-    split, whitening = document["sections"]
-    assert split["title"] == "Your embeddings"
-    assert "the split of emb.npz fires" in split["verdict"]
-    assert whitening["subject"].startswith("emb.npz")
-    apply = [limit["name"] for limit in split["limits"] if limit["applies"]]
-    assert apply == ["few test rows"]  # 60 OOD rows
-    assert document["files"][0]["options"] == options
-    assert ask(**{"from": str(out)}, files=[str(file)], json=str(tmp_path / "s.json")) == 0
-    assert (tmp_path / "s.json").read_bytes() == out.read_bytes()
