@@ -40,12 +40,13 @@ from dashboards.lodo_answers import (
 )
 from dashboards.lodo_own import OwnTable, penguins
 from dashboards.marks import LEGEND_CSS, mark
-from dashboards.markup import link_note, markup, meanwhile
+from dashboards.markup import demoted, link_note, markup, meanwhile
 from dashboards.shelf import Shelf
 from dashboards.state import LONGEST, PageState, asked_of, other_file
 from dashboards.stencil import figure_pane
 from leakviz.errors import InputError
 from leakviz.lodo.cases import GIVEN
+from leakviz.lodo.fits import UNDIVIDED
 from leakviz.lodo.retention import QUADRANTS
 from leakviz.lodo.words import retention_sentence
 
@@ -106,7 +107,7 @@ class LodoState(PageState):
     model: Any = param.Selector(default="logistic", objects=["logistic"], label="classifier")
     metric: Any = param.Selector(default="auc", objects=list(METRICS), label="metric")
     baseline: Any = param.Selector(default="cv", objects=list(BASELINES), label="baseline")
-    scope: Any = param.Selector(default="all", objects=list(SCOPES), label="sources")
+    scope: Any = param.Selector(default="all", objects=list(SCOPES), label="pairs of")
     row: Any = param.Integer(default=0, bounds=(0, None), label="row")
     threshold: Any = param.Number(default=0.5, label="retention threshold")
     firing: Any = param.Number(default=1.5, label="firing ratio")
@@ -694,7 +695,33 @@ class LodoPage(pn.viewable.Viewer):
         heading = (
             f'<div role="status" aria-live="polite" aria-atomic="true"><h1>{told}</h1></div>{below}{warned}'
         )
+        own = getattr(self, "own", None)
+        if own is not None and (waits := own.waits_for()):
+            shown = (
+                f"{self.subject}, as it was computed before"
+                if s.case.startswith(OWN) and own.title == s.title
+                else self.subject
+            )
+            return f"<h1>{html.escape(waits)}</h1>{demoted(heading, shown)}"
         return meanwhile(self.state, heading, self.subject)
+
+    def hanging_table(self) -> tuple[str, str]:
+        """Return what a report says of the features that hang on one source: a title and a table as HTML."""
+        rows, many = answers.hanging(self._subject, self.state.threshold)
+        if not many:
+            return "", ""
+        title = f"Features whose coefficient hangs on one source: retention below {self.state.threshold:.2f}"
+        if many > len(rows):
+            title += f", the lowest {len(rows)} of {many:,}"
+        cells = "".join(
+            f'<tr><th scope="row">{html.escape(str(r.feature))}</th><td>{answers.three(r.coefficient)}</td>'
+            f"<td>{answers.three(r.retention)}</td><td>{html.escape(str(r.source))}</td></tr>"
+            for r in rows.itertuples()
+        )
+        heads = "".join(
+            f'<th scope="col">{head}</th>' for head in ("feature", "coefficient", "retention", "hangs on")
+        )
+        return title, f"<table><thead><tr>{heads}</tr></thead><tbody>{cells}</tbody></table>"
 
     def _numbers(self) -> str:
         rows = self._made(
@@ -721,7 +748,8 @@ class LodoPage(pn.viewable.Viewer):
         first, left_out = theme.PROTOCOL_COLOR["baseline"], theme.PROTOCOL_COLOR["lodo"]
         entries = [(mark("circle", left_out, filled=True), "source left out")]
         if not self._subject.published:
-            entries.insert(0, (mark("circle", first), BASELINES[self.state.baseline]))
+            if not self._subject.undivided:
+                entries.insert(0, (mark("circle", first), BASELINES[self.state.baseline]))
             entries.append((mark("diamond", left_out, filled=True), "pooled"))
         rows = self._data("gap")
         if rows is not None and (rows["group"] == "one label").any():
@@ -741,7 +769,9 @@ class LodoPage(pn.viewable.Viewer):
         single = bool((s.result["kind"] != "mixed").any())
         wilson = "; Wilson for recall and specificity" if single else ""
         told += f" (DeLong{wilson}). " if self.state.metric == "auc" else " (Wilson). "
-        if self.state.metric == "auc":
+        if s.undivided:
+            told += f"There is nothing to hold it against: {UNDIVIDED}. "
+        elif self.state.metric == "auc":
             told += (
                 "Bars of pooled values are of the gap, laid off from the open mark: thick over rows (paired DeLong), thin "
                 "over sources (bootstrap; none with five sources or fewer). "
@@ -751,7 +781,7 @@ class LodoPage(pn.viewable.Viewer):
                 "Squares, on the same axis: recall where a source has positives only, specificity where it has none; no AUROC "
                 "is defined there. "
             )
-        told += "Sorted by gap. "
+        told += "" if s.undivided else "Sorted by gap. "
         drawn = min(answers.MOST_SOURCES, s.result.sizes["source"])
         if drawn < s.result.sizes["source"]:
             told += f"The {drawn} largest of {s.result.sizes['source']} sources are drawn; the CSV has all. "
@@ -773,7 +803,9 @@ class LodoPage(pn.viewable.Viewer):
         drawn_of = {"known": f"in {BASELINES[state.baseline]}", "left-out": "with the source left out"}
         bare = " and none ".join(words for name, words in drawn_of.items() if self._data(name) is None)
         without = (
-            f'<p class="small">There is no figure of pairs {bare}: no pair of rows with both labels has scores there.</p>'
+            f'<p class="small">There is no figure of pairs of sources that are known to the model: {UNDIVIDED}.</p>'
+            if s.undivided
+            else f'<p class="small">There is no figure of pairs {bare}: no pair of rows with both labels has scores there.</p>'
             if bare
             else ""
         )
@@ -818,8 +850,11 @@ class LodoPage(pn.viewable.Viewer):
         if s.retention is None:
             return f'<p class="small">{_line("retention", s)}</p>'
         t = self.live.text
+        why = str(s.retention.attrs.get("undefined", ""))
         null = (
-            f"Where sources are shuffled within each class, the share is {t('say_null')}."
+            f"Intervals of coefficients and the share under shuffled sources are not defined: {html.escape(why)}."
+            if why
+            else f"Where sources are shuffled within each class, the share is {t('say_null')}."
             if "null_retention" in s.retention or "null_median" in s.retention
             else "The share under shuffled sources is not public for these features."
         )
@@ -909,6 +944,8 @@ class LodoPage(pn.viewable.Viewer):
         if of is None:
             return ""
         many = f"Grey: range of {of.sizes['draw']} random orders. " if of.sizes["draw"] else ""
+        if why := str(of.attrs.get("undefined", "")):
+            many += f"Cross-validation is not drawn: {html.escape(why)}. "
         return (
             '<p class="small">Bars: 95 % (DeLong). Whether a coefficient is significant is not asked here, so more features count as '
             "shortcuts than above. Lowest retention first, as it is among the sources that are left: the order "
@@ -1082,6 +1119,7 @@ class LodoPage(pn.viewable.Viewer):
         """Put the user's own table on top while it is worked on, and below all else otherwise."""
         box = self._boxes.get("own")
         up = up or (self.state.waiting and bool(self.state.told))  # the link's file is brought there
+        self._show_texts(*({"heading"} & set(self._texts)))  # which says whose numbers stand there meanwhile
         if box is not None:
             styles = {"order": str(ORDERS["own" if up else "below"])}
             if box.styles != styles:

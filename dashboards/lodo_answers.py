@@ -23,9 +23,9 @@ import leakviz
 from dashboards.live import words
 from leakviz.decimals import stops
 from leakviz.lodo.compare import compare
-from leakviz.lodo.fits import MODELS, class_weight_of
+from leakviz.lodo.fits import MODELS, UNDIVIDED, class_weight_of
 from leakviz.lodo.inputs import check_labelled
-from leakviz.lodo.words import level_of, noise_fails
+from leakviz.lodo.words import SHARES, adding_up, level_of, loss_interval, lost_within, noise_fails, undivided
 
 T = TypeVar("T")
 
@@ -112,6 +112,11 @@ class Subject:
     def published(self) -> bool:
         """Whether accuracies alone are there, without scores and without a baseline."""
         return self.case == PUBLISHED
+
+    @property
+    def undivided(self) -> bool:
+        """Whether every source is one group or one row, so that there is nothing to hold leaving it out against."""
+        return undivided(self.result)
 
     @property
     def metrics(self) -> list[str]:
@@ -419,7 +424,8 @@ def gap_rows(subject: Subject, metric: str, baseline: str) -> pd.DataFrame:
         ``group`` ("pooled", "source", "one label"), ``name``, ``source``, ``metric``, ``n``, the values
         ``baseline`` and ``lodo`` with ``_low`` and ``_high``, ``gap`` with ``gap_low`` and ``gap_high`` (paired, over
         rows) and ``gap_source_low`` and ``gap_source_high`` (over sources). Largest gap first in each group.
-        What is undefined is nan; a source where both values are is left out.
+        What is undefined is nan; a source where both values are is left out. Where every source is one group or one
+        row, no baseline is defined.
     """
     if subject.published:
         return _published_rows(subject, metric)
@@ -448,7 +454,10 @@ def gap_rows(subject: Subject, metric: str, baseline: str) -> pd.DataFrame:
         row["gap"] = row["baseline"] - row["lodo"]
         if not (math.isnan(row["baseline"]) and math.isnan(row["lodo"])):
             rows.append(row)
-    return _ordered(pd.DataFrame(rows))
+    found = pd.DataFrame(rows)
+    if subject.undivided:
+        found[[c for c in found.columns if c.startswith(("baseline", "gap"))]] = math.nan
+    return _ordered(found)
 
 
 def _ordered(rows: pd.DataFrame) -> pd.DataFrame:
@@ -485,8 +494,10 @@ def _pooled_auc(of: xr.Dataset, baseline: str) -> list[dict[str, Any]]:
             row | {n: float(gap[n]) for n in ("gap_low", "gap_high", "gap_source_low", "gap_source_high")}
         )
     at = of.sel(scope="all", baseline=baseline)
-    first, lost = float(at["within_mean"].sel(protocol=baseline)), float(at["gap_within_mean"])
-    row = {"name": "mean within sources", "baseline": first, "gap": lost, "lodo": first - lost}
+    first, left_out, lost = lost_within(of, baseline)
+    if math.isnan(lost):
+        first, left_out = (float(at["within_mean"].sel(protocol=p)) for p in (baseline, "lodo"))
+    row = {"name": "mean within sources", "baseline": first, "gap": lost, "lodo": left_out}
     rows.append(
         row | {f"gap_source_{end}": float(at[f"gap_within_mean_source_{end}"]) for end in ("low", "high")}
     )
@@ -554,7 +565,7 @@ def pair_rows(subject: Subject, protocol: str, scope: str, baseline: str = "cv")
     baseline : {"cv", "same-source"}
         Of which rows.
     """
-    if subject.published:
+    if subject.published or (subject.undivided and protocol != "lodo"):
         return None
     of = subject.ranked(baseline)
     kept = np.ones(of.sizes["source"], dtype=bool) if scope == "all" else of["kind"].values == "mixed"
@@ -602,6 +613,37 @@ def feature_rows(subject: Subject) -> pd.DataFrame | None:
     frame = pd.DataFrame({"feature": of["feature"].values.astype(str), **columns})
     order = np.argsort(-np.abs(frame["coefficient"].to_numpy()), kind="stable")
     return frame.iloc[order].reset_index(drop=True)
+
+
+def hanging(subject: Subject, threshold: float, most: int = 20) -> tuple[pd.DataFrame, int]:
+    """Return the features whose coefficient hangs on one source, and how many there are: the lowest retention first.
+
+    Parameters
+    ----------
+    subject : Subject
+    threshold : float
+        A feature that keeps less hangs on a source.
+    most : int
+        How many rows are returned.
+
+    Returns
+    -------
+    pandas.DataFrame, int
+        ``feature``, ``coefficient``, ``retention``, ``source``, named as on the page.
+    """
+    rows = feature_rows(subject)
+    if rows is None:
+        return pd.DataFrame(columns=["feature", "coefficient", "retention", "source"]), 0
+    rows = rows[rows["retention"] < threshold].sort_values("retention", kind="stable")
+    shown = rows.head(most)
+    return pd.DataFrame(
+        {
+            "feature": feature_names(shown["feature"].tolist()),
+            "coefficient": shown["coefficient"].to_numpy(),
+            "retention": shown["retention"].to_numpy(),
+            "source": [*map(subject.name_of, shown["argmin_source"].astype(str))],
+        }
+    ), len(rows)
 
 
 def drawn_features(subject: Subject) -> xr.Dataset | None:
@@ -866,6 +908,8 @@ def heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str
     if subject.published:
         return _published_heading(subject, metric)
     of = subject.result
+    if subject.undivided:
+        return _undivided_heading(subject, metric, baseline)
     first = {"cv": "Cross-validation", "same-source": "On held-out rows of its sources, the model"}[baseline]
     if metric != "auc":
         rows = gap_rows(subject, metric, baseline)
@@ -902,51 +946,56 @@ def heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str
             "the source left out it is undefined, since the rows that can be scored have one label."
         )
         return told, why, _trap(subject)
-    if math.isnan(within):
-        split = "all of it between sources, since none has both labels"
-    else:
-        share = percent(float(same["within_share"].sel(protocol=baseline)))
-        parts = adding_up(gap, within, between)
-        split = (
-            f"<b>{parts[0]}</b> of it within sources ({share} of the pairs), <b>{parts[1]}</b> between them"
-        )
     told = (
-        f"{first} reaches an AUROC of <b>{three(auc)}</b>; with the source left out, <b>{three(at['matched_lodo_auc'])}</b>. "
-        f"The gap is <b>{three(gap)}</b>: {split}."
+        f"{first} reaches an AUROC of <b>{three(auc)}</b>; with the source left out, <b>{three(at['matched_lodo_auc'])}</b>: "
+        f"a gap of <b>{three(gap)}</b>. "
     )
-    notes = []
-    own = [float(same["within_mean"].sel(protocol=p)) for p in (baseline, "lodo")]
-    if not any(map(math.isnan, own)):
-        notes.append(
-            f"Within a source the mean AUROC goes from {three(own[0])} to {three(own[1])}; pairs of two sources compare "
-            f"scores of different models.{_name_alone(of)} This is transfer between these sources, and nothing else."
-        )
+    before, after, lost = lost_within(of, baseline)
+    if math.isnan(lost):
+        return told + "No source has both labels, so none has an AUROC of its own.", [], _trap(subject)
+    told += (
+        f"Within a source the mean AUROC goes from <b>{three(before)}</b> to <b>{three(after)}</b>: "
+        f"<b>{three(abs(lost))}</b> is {'gained' if three(lost).startswith('−') else 'lost'}."
+    )
+    share = percent(float(same["within_share"].sel(protocol=baseline)))
+    parts = adding_up(gap, within, between)
+    notes = [
+        f"Counted by pairs of rows, {parts[0]} of the gap is from pairs of one source ({share} of all pairs) and {parts[1]} from "
+        f"pairs of two sources, whose scores are of different models: {SHARES}{_name_alone(of)} This is transfer between "
+        "these sources, and nothing else."
+    ]
     return told, notes, _trap(subject)
 
 
-def adding_up(whole: float, first: float, second: float) -> tuple[str, str]:
-    """Return two parts with three decimals that add up to the whole as it is printed.
+def _undivided_heading(subject: Subject, metric: str, baseline: str) -> tuple[str, list[str], str]:
+    """Say what is known where no fold divides a source."""
+    of = subject.result
+    at = of.sel(scope="all", protocol="lodo")
+    value = three(at["auc"]) if metric == "auc" else percent(at["pooled_rate"].sel(metric=metric))
+    name = "AUROC" if metric == "auc" else METRICS[metric]
+    told = (
+        f"With the source left out, the {name} is <b>{value}</b>. What it is worth to know a source is <b>not defined</b> "
+        "for this table."
+    )
+    known = of.sel(scope="all", protocol=baseline)
+    also = three(known["auc"]) if metric == "auc" else percent(known["pooled_rate"].sel(metric=metric))
+    return told, [f"{sentence(UNDIVIDED)} ({name} {also}). Name finer groups, or none."], _trap(subject)
 
-    Where rounding leaves a thousandth over, the part that rounding has moved further away takes it.
+
+def sentence(words: str) -> str:
+    """Begin a reason as a sentence begins.
 
     Examples
     --------
-    >>> adding_up(0.0546, 0.0034, 0.0512)
-    ('0.004', '0.051')
+    >>> sentence("every source is one row")
+    'Every source is one row'
     """
-    if any(map(math.isnan, (whole, first, second))):
-        return three(first), three(second)
-    printed = [round(1000 * part) for part in (first, second)]
-    over = round(1000 * whole) - sum(printed)
-    if over:
-        rest = [over * (1000 * part - at) for part, at in zip((first, second), printed, strict=True)]
-        printed[rest.index(max(rest))] += over
-    return three(printed[0] / 1000), three(printed[1] / 1000)
+    return words[:1].upper() + words[1:]
 
 
 def _name_alone(of: xr.Dataset) -> str:
     """Say that the source decides the label, where it does."""
-    if float(of["name_auc"]) < 0.8:
+    if not float(of["name_auc"]) >= 0.8:
         return ""
     return f" The source’s name alone ranks the label with an AUROC of {three(of['name_auc'])}."
 
@@ -1058,6 +1107,15 @@ def numbers(subject: Subject, baseline: str) -> list[tuple[str, str, str, str]]:
         ]
     rows = []
     same, held = subject.ranked(baseline), "" if baseline == "cv" else "the same held-out rows"
+    if subject.undivided:
+        for name, what in (
+            ("auc", "AUROC, source left out"),
+            ("within_mean", "mean within sources, source left out"),
+        ):
+            at = same.sel(protocol="lodo", scope="all")
+            ends = span(at["auc_low"], at["auc_high"]) if name == "auc" else ""
+            rows.append((what, "", three(at[name]), ends))
+        return [*rows, ("gap", sentence(UNDIVIDED), "not defined", "")]
     for protocol, name in ((baseline, BASELINES[baseline]), ("lodo", "source left out")):
         at = same.sel(protocol=protocol, scope="all")
         small = held if protocol == "lodo" else ""
@@ -1074,9 +1132,22 @@ def numbers(subject: Subject, baseline: str) -> list[tuple[str, str, str, str]]:
         rows.append((name, "over rows, paired DeLong", three(at["gap"]), span(at["gap_low"], at["gap_high"])))
         rows.append(("", "over sources, bootstrap", "", over))
     at = of.sel(scope="all", baseline=baseline)
+    lost = float(at["gap_within_mean"])
+    if not math.isnan(lost):
+        ends = span(*loss_interval(of, baseline))
+        rows.append(("lost within a source, mean", "over rows, paired DeLong", three(lost), ends))
+        over = (
+            "too few sources"
+            if bool(at["too_few_sources"])
+            else span(at["gap_within_mean_source_low"], at["gap_within_mean_source_high"])
+        )
+        rows.append(("", "over sources, bootstrap", "", over))
+    share = percent(float(same["within_share"].sel(protocol=baseline, scope="all")))
     parts = adding_up(*(float(at[name]) for name in ("gap", "gap_within", "gap_between")))
-    rows.append(("of it within sources", "pairs of one source", parts[0], ""))
-    rows.append(("of it between sources", "pairs of two sources", parts[1], ""))
+    rows.append(
+        ("share of the gap, pairs of one source", f"{share} of all pairs; no source’s loss", parts[0], "")
+    )
+    rows.append(("share of the gap, pairs of two sources", "the rest of the pairs", parts[1], ""))
     if np.isfinite(float(at["gap_seed_sd"])):
         rows.append(
             (
@@ -1103,7 +1174,7 @@ def split_numbers(subject: Subject, baseline: str, scope: str) -> list[tuple[str
         rows.append((label, first, second))
     first, second = (percent(at["within_share"].sel(protocol=p)) for p in (baseline, "lodo"))
     rows.append(("share of pairs within a source", first, second))
-    return rows
+    return [(label, "not defined", after) for label, _, after in rows] if subject.undivided else rows
 
 
 def known_by_name(subject: Subject) -> list[tuple[str, str, str, str]]:
@@ -1112,6 +1183,11 @@ def known_by_name(subject: Subject) -> list[tuple[str, str, str, str]]:
     if subject.published:
         return []
     level = level_of(of)
+    if subject.undivided:
+        asked = ["AUROC of the source’s name alone"]
+        asked += ["source told from the features"] * ("identity_accuracy" in of)
+        rows = [(name, sentence(UNDIVIDED), "not defined", "") for name in asked]
+        return [*rows, *_controls(of, level)]
     ends = span(of["name_auc_null_low"], of["name_auc_null_high"])
     rows = [
         (
@@ -1136,11 +1212,23 @@ def known_by_name(subject: Subject) -> list[tuple[str, str, str, str]]:
         rows.append(
             (
                 "source told from the features",
-                f"{level} {low} to {high}; beside: the largest source’s share",
+                f"{level} {low} to {high}; beside: the largest source’s share{_asked(of)}",
                 percent(of["identity_accuracy"]),
                 f"largest: {percent(of['identity_majority'])}",
             )
         )
+    return [*rows, *_controls(of, level)]
+
+
+def _asked(of: xr.Dataset) -> str:
+    """Say of how many rows the source is asked, where it is not all."""
+    if "identity_rows" not in of:
+        return ""
+    return f"; {int(of['identity_rows']):,} of {int(of['n'].sum()):,} rows: the others’ sources are one group or one row each"
+
+
+def _controls(of: xr.Dataset, level: str) -> list[tuple[str, str, str, str]]:
+    rows = []
     if "noise_mean" in of:
         for name, label, aim in (
             ("noise", "control: features of noise, LODO", "should be 0.5"),
@@ -1149,7 +1237,10 @@ def known_by_name(subject: Subject) -> list[tuple[str, str, str, str]]:
             at = [of[f"{name}_{end}"] for end in ("mean", "low", "high")]
             draws = of.sizes["draw"]
             small = "one draw, so no interval" if draws == 1 else f"{draws} draws, {level} {span(*at[1:])}"
-            rows.append((label, small, three(at[0]), aim))
+            if name == "shuffled" and undivided(of):
+                rows.append((label, "shuffling gives whole sources other names", "not defined", ""))
+            else:
+                rows.append((label, small, three(at[0]), aim))
     return rows
 
 

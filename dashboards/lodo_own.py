@@ -18,7 +18,7 @@ from typing import Any
 
 import leakviz
 from dashboards.lodo_answers import CLASSIFIERS, OWN, Subject, computed, shipped
-from dashboards.wizard import Wizard, in_memory, note_questions, sha256_of, text_again
+from dashboards.wizard import Wizard, in_memory, note_questions, sha256_of, short, text_again
 from dashboards.work import Job, in_document, in_thread, start
 from leakviz import report as core
 from leakviz.lodo.table import SourceInspection
@@ -28,12 +28,17 @@ LIMIT = 200_000_000  # bytes
 FORMATS = "CSV, TSV, Parquet, Feather, JSON lines or Excel"
 SLIMMER = "Leave out columns that are not needed; the command leakviz lodo takes larger files."
 SEEN_COLUMNS = 40
+MOST_TICKED = 300  # features that are offered one by one; the command takes any number
 
-# role: (label, help); the first five are the arguments of `leakviz.read_sources`
+# role: (label, help); all but the last are arguments of `leakviz.read_sources`
 ROLES = {
     "label": ("label, y", "The column with what is predicted: two labels."),
     "positive": ("label 1", "The label that counts as positive."),
     "source": ("source", "The column that says where a row is from: a hospital, a site, a file."),
+    "features": (
+        "features",
+        "What the classifier is given. Untick what must not be used. Default: all numbers without another part.",
+    ),
     "groups": ("groups", "Rows that belong together, such as a patient’s. Default: none."),
     "missing": ("missing values", "What happens to rows in which something is missing. Default: refuse."),
     "model": ("classifier", "What is fitted, anew in each fold. Default: logistic, balanced."),
@@ -106,14 +111,32 @@ class OwnTable(Wizard):
             said[role] = value
         if role == "label":
             said.pop("positive", None)
+        if role == "features" and value:
+            said = self._chosen(said)
+        elif "features" in said and role in ("label", "source", "groups"):  # what has another part is none
+            rest = [name for name in json.loads(said.pop("features")) if name != value]
+            if rest:
+                said["features"] = json.dumps(rest)
         try:
-            found = self.found.answer(**{r: said.get(r) for r in ROLES if r != "model"})
+            given: dict[str, Any] = {r: said.get(r) for r in ROLES if r != "model"}
+            if "features" in said:
+                given["features"] = json.loads(said["features"])
+            found = self.found.answer(**given)
         except leakviz.InputError as error:
             self._refused(str(error))
             return
         self.found, self.said, self.used, self.alerts = found, said, "", []
         self._note_questions()
         self._show()
+
+    def _chosen(self, said: dict[str, str]) -> dict[str, str]:
+        """Return answers with the features in the order of the file; all that there are is no answer."""
+        assert self.found is not None
+        ticked = set(json.loads(said["features"]))
+        offered = self.found.candidates.get("features", ())
+        if ticked >= set(offered):
+            return {r: v for r, v in said.items() if r != "features"}
+        return {**said, "features": json.dumps([name for name in offered if name in ticked])}
 
     def use(self) -> None:
         """Leave out each source."""
@@ -153,6 +176,17 @@ class OwnTable(Wizard):
         self._set(None, "", None)
         self.alerts = []
         self._show()
+
+    def waits_for(self) -> str:
+        """Say what stands between the file that is looked at and its numbers, plain text; "" where nothing does."""
+        if self.found is None or self.used:
+            return ""
+        name = f"“{short(self.title)}”"
+        if self._job is not None:
+            return f"{name} is being computed: its progress is below."
+        if self.found.problem:
+            return f"{name} cannot be used as it is answered: see below."
+        return f"{name} is not computed yet: {'its questions are' if self.found.questions else 'the button is'} below."
 
     @property
     def busy(self) -> bool:
@@ -210,8 +244,14 @@ class OwnTable(Wizard):
         self._note_questions()
 
     def _note_questions(self) -> None:
-        if self.found:
-            note_questions(self._asked, self.found.questions)
+        if not self.found:
+            return
+        # What is open may ask something else than before: of another label, or with other features.
+        now: dict[str, tuple[str, tuple]] = {}
+        note_questions(now, self.found.questions)
+        if "missing" in self.said and "missing" in self._asked:
+            note_questions(now, self.found.answer(missing=None).questions)
+        self._asked.update(now)
 
     # ---- what is seen
 
@@ -274,7 +314,11 @@ class OwnTable(Wizard):
         value = self.model if role == "model" else str(found.answers.get(role, ""))
         if role in self._asked:
             text, asked = self._asked[role]
-            options = [list(option) for option in asked]
+            parts = ("label", "source", "groups") if role in ("label", "source") else ()
+            taken = [found.answers.get(other) for other in parts if other != role]
+            options = [list(option) for option in asked if option[0] not in taken]
+        elif role == "features":
+            return self._feature_field(found, label, text)
         elif role == "model":
             options = [[name, CLASSIFIERS[name]] for name in MODELS]
         elif role in ("label", "source", "groups"):
@@ -299,6 +343,22 @@ class OwnTable(Wizard):
             "options": options,
             "value": value,
             "said": bool(said),
+        }
+
+    def _feature_field(self, found: SourceInspection, label: str, text: str) -> dict[str, Any] | None:
+        """Return the features to tick, when it is settled which columns have another part."""
+        offered = found.candidates.get("features", ())
+        if not {"label", "source"} <= set(found.answers) or not 1 < len(offered) <= MOST_TICKED:
+            return None
+        ticked = found.answers.get("features", offered)
+        return {
+            "role": "features",
+            "label": label,
+            "text": text,
+            "options": [[name, name] for name in offered],
+            "value": "",
+            "ticked": [name for name in offered if name in ticked],
+            "said": "features" in self.said,
         }
 
 
@@ -327,6 +387,7 @@ def subject_of(found: SourceInspection, model: str, job: Job, title: str, n_jobs
 def table_file(found: SourceInspection, model: str, subject: Subject, digest: str) -> dict[str, Any]:
     """Return what a report says of the file of a table: how it was read, and the SHA-256 of its bytes is `digest`."""
     ways: dict[str, Any] = {role: found.answers.get(role) for role in ROLES}
+    ways["features"] = core.listed(found.answers["features"]) if "features" in found.answers else None
     ways["model"] = model if model != MODELS[0] else None
     ways["delimiter"] = found.delimiter if found.delimiter != "," else None
     ways["encoding"] = None if str(found.encoding).startswith("utf-8") else found.encoding

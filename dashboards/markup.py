@@ -153,8 +153,17 @@ def meanwhile(state: PageState, heading: str, subject: str) -> str:
     subject : str
         What data the page shows, plain text.
     """
-    if not (state.waiting and state.told):
-        return heading
+    return demoted(heading, subject) if state.waiting and state.told else heading
+
+
+def demoted(heading: str, subject: str) -> str:
+    """Write a page's heading as what is shown meanwhile, with the name of the data that it is about.
+
+    Examples
+    --------
+    >>> demoted("<h1>The gap is 0.1.</h1>", "penguins")
+    '<p class="note">Meanwhile, penguins: The gap is 0.1.</p>'
+    """
     return re.sub(
         "<h1>(.*?)</h1>",
         lambda h1: f'<p class="note">Meanwhile, {text.escape(subject, quote=False)}: {h1[1]}</p>',

@@ -70,6 +70,21 @@ export function render({model, view, el}) {
       said ? button(`${role}/back`, "take this answer back", {do: "answer", role, value: ""}, {class: "quiet"}) : null)
   }
 
+  // Of several answers all may be given, but one at least.
+  const ticks = ({role, label, text, options, ticked, said}) => {
+    const inputs = options.map(([option], i) => make("input", {type: "checkbox", id: `${role}-${i}`, value: option, checked: ticked.includes(option), "data-key": `${role}/${i}`}))
+    for (const input of inputs) input.addEventListener("change", () => {
+      const chosen = inputs.filter((one) => one.checked).map((one) => one.value)
+      if (chosen.length) send({do: "answer", role, value: JSON.stringify(chosen)})
+      else input.checked = true
+    })
+    return make("div", {class: "row many"},
+      make("fieldset", {"aria-describedby": `${role}-help`}, make("legend", {}, label),
+        make("div", {class: "ticks"}, ...options.map(([, words], i) => make("div", {class: "option"}, inputs[i], make("label", {for: `${role}-${i}`}, words))))),
+      make("p", {class: "small", id: `${role}-help`}, text),
+      said ? button(`${role}/back`, "take all", {do: "answer", role, value: ""}, {class: "quiet"}) : null)
+  }
+
   const menu = ({role, label, text, options, value}) => {
     const id = `${role}-menu`
     return make("div", {class: "row"}, make("label", {for: id}, label),
@@ -154,7 +169,7 @@ export function render({model, view, el}) {
     fill(intro, page.intro.length ? page.intro : null, draw_intro)
     two.hidden = !file
     fields(questions, file?.questions ?? [], question)
-    fields(rest, file?.rest ?? [], menu)
+    fields(rest, file?.rest ?? [], (field) => field.ticked ? ticks(field) : menu(field))
     heading.hidden = !file?.rest.length
     heading.textContent = file?.questions.length ? "How the rest is read" : "How it is read"
     fill(act, file ? {ready: file.ready, verb: file.verb, words: file.words} : null, ({ready, verb, words}) => [

@@ -57,6 +57,13 @@ input:focus-visible, summary:focus-visible, h2:focus-visible, .wide:focus-visibl
 .row label { display: block; font-size: 13px }
 .row select { width: 100%; margin: 3px 0 }
 .row .small { font-size: 12.5px }
+[data-role=features] { grid-column: 1 / -1 }
+.many fieldset { border: 0; margin: 0; padding: 0 }
+.many legend { font-size: 13px; font-weight: 620; margin: 0 }
+.many .ticks { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 0 16px; max-height: 190px; overflow-y: auto; margin: 3px 0; padding: 2px }
+.ticks input { accent-color: $accent; width: 16px; height: 16px; margin: 0; flex: none; position: relative; top: 2px }
+.ticks .option { min-width: 0 }
+.ticks .option label { font-weight: 400; font-size: 14px; min-width: 0 }
 dl { display: grid; grid-template-columns: auto minmax(0, 1fr); margin: 6px 0 0; font-size: 13.5px }
 dt, dd { margin: 0; padding: 5px 0; border-bottom: 1px solid $hair }
 dt { color: $muted; padding-right: 24px }
@@ -106,7 +113,8 @@ class Sheet(JSComponent):
         ``intro`` : blocks of heading, table (label, header, rows), steps, code, notes and button (do, words), what is left
         out is not shown.
         ``file`` : None, or ``ready``, ``verb`` (what the button says; none without), ``words``, ``questions`` and
-        ``rest`` (fields: role, label, text, options, value, said), ``facts`` (pairs), ``decided``
+        ``rest`` (fields: role, label, text, options, value, said; of several answers with ``ticked``, whose answer comes
+        as JSON), ``facts`` (pairs), ``decided``
         (sentences), ``things`` (heading, rows of name, facts and use, more), and where there is one
         ``preview`` (header of name and use, rows) and ``used``: the answer has just come, above.
         ``shelf`` : per entry name, title, verdict, size, explain (paragraphs), source, links (words,

@@ -102,7 +102,8 @@ def ablate_shortcuts(
         ``n_dropped`` : (source)
         ``step_auc``, ``step_auc_low``, ``step_auc_high`` : (ablation_protocol, removed)
             Pooled AUROC in cross-validation ("cv") and with sources left out ("lodo"), where the features
-            with the lowest retention are taken away, ``removed`` of them. Retention is computed anew among the
+            with the lowest retention are taken away, ``removed`` of them; "cv" is nan, and the attribute
+            ``undefined`` says why, where every source is one group or one row. Retention is computed anew among the
             training rows of every fold and for every source, so each model has its own order; features
             without a retention go last.
         ``step_change``, ``step_change_low``, ``step_change_high`` : (ablation_protocol, removed)
@@ -156,7 +157,8 @@ def ablate_shortcuts(
     settings = _Settings(strength, balanced, cut, share, draws, seed, tuple(counts.tolist()))
     left_out = [k for k in range(K) if not unfit[k]]
     split = [(training[k], labelled.code == k, k, True) for k in left_out]
-    if steps:
+    divided = not fits.whole_sources(labelled, codes)
+    if steps and divided:
         fold = fits.cross_validation(labelled, codes, folds, seed)
         split += [(fold != number, fold == number, K + number, False) for number in range(folds)]
     tasks = [(matrix, labelled.y, labelled.code, *one, settings) for one in split]
@@ -206,6 +208,7 @@ def ablate_shortcuts(
             "class_weight": class_weight or "none",
             "folds": folds,
             "level": str(level),
+            **({} if divided else {"undefined": fits.UNDIVIDED}),
             "input_hash": fingerprint_of(
                 matrix,
                 labelled,
@@ -244,6 +247,10 @@ def _step_values(stepped: NDArray, y: NDArray[np.int64], level: float | str) -> 
     auc, change = [], []
     for protocol in stepped[:2]:
         rows = ~np.isnan(protocol[0])
+        if not rows.any():
+            auc += [(np.nan,) * 3] * len(protocol)
+            change += [(np.nan,) * 3] * len(protocol)
+            continue
         of = [scores[rows] for scores in protocol]
         auc += [(auroc(s, y[rows]), *auroc_interval(s, y[rows], level=level)) for s in of]
         change += [auroc_gap(s, of[0], y[rows], level=level) for s in of]

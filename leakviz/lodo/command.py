@@ -37,6 +37,7 @@ from leakviz.lodo.words import (
     source_table,
     summarise_lodo,
     taken_away,
+    undivided,
 )
 from leakviz.predictions.sources import MAX_BYTES, quoted
 
@@ -217,6 +218,8 @@ def _as_words(
         rows = _feature_table(kept).iloc[largest[:n]]
         short = {column: [_short(str(v)) for v in rows[column]] for column in ("feature", "argmin_source")}
         lines.append(_aligned(rows.assign(**short)))
+        if why := kept.attrs.get("undefined"):
+            lines.append(_filled(f"Intervals and the median with sources shuffled are not defined: {why}."))
     if "ablation" in found:
         lines += ["", "Without the features whose retention is low:"]
         lines += [_filled(sentence) for sentence in explain_ablation(found["ablation"])]
@@ -258,6 +261,7 @@ def _as_json(
         answer["retention"] = rows.astype(object).where(rows.notna(), None).to_dict(orient="records")
         answer["retention_model"] = kept.attrs["model"]
         answer["retention_words"] = retention_sentence(result, kept)
+        answer["retention_undefined"] = kept.attrs.get("undefined")
     if "ablation" in found:
         answer["ablation"] = summarise_lodo(found["ablation"])
         answer["ablation_taken_away"] = taken_away(found["ablation"])
@@ -269,7 +273,7 @@ def _as_json(
 def _terms(result: xr.Dataset) -> list[str]:
     """Say what the columns of the table of sources are."""
     return [
-        "cv: cross-validation that mixes the sources.",
+        f"cv: cross-validation that {'leaves whole sources out here, too' if undivided(result) else 'mixes the sources'}.",
         *(
             ["same-source: rows held out of their source, by a model that saw its other rows."]
             if "same-source" in result.protocol.values

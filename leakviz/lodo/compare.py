@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from leakviz.errors import InputError
+from leakviz.lodo.fits import UNDIVIDED, whole_sources
 from leakviz.lodo.inputs import Labelled, check_labelled, fingerprint_of, whole
-from leakviz.lodo.naming import name_alone
+from leakviz.lodo.naming import JUDGED_BY_OTHERS, name_alone
 from leakviz.lodo.pairs import (
     PairTable,
     auroc_gap,
@@ -200,7 +201,20 @@ def compare(
     for name, words in LONG_NAMES.items():
         if name in result:
             result[name].attrs["long_name"] = words
-    return result.assign_attrs(level=str(level), bootstrap=bootstrap)
+    result = result.assign_attrs(level=str(level), bootstrap=bootstrap)
+    if whole_sources(labelled, groups):
+        gaps = [str(name) for name in result.data_vars if str(name).startswith("gap")]
+        return not_defined(result.assign_attrs(whole_sources="yes"), [*gaps, *JUDGED_BY_OTHERS])
+    return result
+
+
+def not_defined(result: xr.Dataset, names: Iterable[str]) -> xr.Dataset:
+    """Return a result in which what rests on folds that divide sources is nan, with the reason as an attribute."""
+    for name in names:
+        long_name = result[name].attrs
+        result = result.assign({name: result[name] * math.nan})
+        result[name].attrs = {**long_name, "undefined": UNDIVIDED}
+    return result
 
 
 def _scores(values: ArrayLike, name: str, n: int, *, partly: bool = False) -> NDArray[np.float64]:

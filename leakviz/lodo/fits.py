@@ -26,8 +26,12 @@ from tqdm import tqdm
 
 from leakviz.errors import InputError
 from leakviz.lodo.inputs import Labelled, take
+from leakviz.predictions.sources import quoted
 
 Progress = Callable[[int, int], object]
+
+UNDIVIDED = "every source is one group or one row, so no fold divides a source, and cross-validation leaves whole sources out, too"
+"""Why nothing is defined that compares rows of a source with others of the same source: see `whole_sources`."""
 
 _WORTH_PROCESSES = 4.0  # seconds of work left from which starting worker processes pays
 
@@ -191,7 +195,7 @@ def check_sources(labelled: Labelled, unfit: Sequence[str]) -> None:
     """Refuse sources of which none can be left out; `unfit` says of each why not, as `why_not` does."""
     if all(unfit):
         raise InputError(
-            f"no source can be left out: without source {labelled.names[0]!r}, {unfit[0]}, and likewise for "
+            f"no source can be left out: without source {quoted(labelled.names[0])}, {unfit[0]}, and likewise for "
             f"each of the {len(unfit)}; a model needs both labels. Merge sources, so that two hold both"
         )
 

@@ -7,12 +7,16 @@ that it is judged by, and a source without any signal falls below 0.5. Leaving o
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakviz.lodo.inputs import Labelled
+
+JUDGED_BY_OTHERS = ("name_auc", "name_auc_null", "name_auc_null_low", "name_auc_null_high", "name_accuracy")
+"""What needs other rows of a row's source."""
 
 _NULL_DRAWS = 200
 
@@ -57,6 +61,8 @@ def name_alone(labelled: Labelled, groups: NDArray[np.int32] | None, seed: int) 
     all rows), and weighs recall and specificity by the classes; without association it is expected to be at
     or below ``label_majority``, the share of the larger class.
     The null shuffles labels among the rows (with groups: sources among the groups), 200 times.
+    Where every source is one group or one row, nothing is left to judge a row by: all of it is nan then, but for what
+    is in sample.
 
     Examples
     --------
@@ -69,15 +75,19 @@ def name_alone(labelled: Labelled, groups: NDArray[np.int32] | None, seed: int) 
     K = len(labelled.names)
     counts = labelled.counts().astype(np.float64)
     n, positives = counts.sum(axis=1), counts[:, 1]
-    rng = np.random.default_rng([seed, 1])
-    null = np.array([_pair_auc(drawn, K) for drawn in _shuffled(units, labelled, groups, rng)])
-    low, high = np.quantile(null, [0.025, 0.975])
+    judged = dict.fromkeys(JUDGED_BY_OTHERS, math.nan)
+    if np.bincount(units.home, units.times, K).max() > 1:
+        rng = np.random.default_rng([seed, 1])
+        null = np.array([_pair_auc(drawn, K) for drawn in _shuffled(units, labelled, groups, rng)])
+        found = (
+            _pair_auc(units, K),
+            null.mean(),
+            *np.quantile(null, [0.025, 0.975]),
+            _pair_accuracy(units, K),
+        )
+        judged = dict(zip(JUDGED_BY_OTHERS, map(float, found), strict=True))
     return {
-        "name_auc": ((), _pair_auc(units, K)),
-        "name_auc_null": ((), float(null.mean())),
-        "name_auc_null_low": ((), float(low)),
-        "name_auc_null_high": ((), float(high)),
-        "name_accuracy": ((), _pair_accuracy(units, K)),
+        **{name: ((), value) for name, value in judged.items()},
         "name_auc_in_sample": (
             (),
             _won(positives / n, positives, n - positives) / (positives.sum() * (n - positives).sum()),

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from leakviz.decimals import as_decimal, as_fraction_of_one
 from leakviz.errors import InputError
 from leakviz.lodo import fits
-from leakviz.lodo.compare import LONG_NAMES, compare
+from leakviz.lodo.compare import LONG_NAMES, compare, not_defined
 from leakviz.lodo.inputs import (
     Labelled,
     check_features,
@@ -146,7 +146,9 @@ def lodo(
             The same with each row's own label in its source's rate: too large by construction.
         ``identity_accuracy``, ``identity_low``, ``identity_high``, ``identity_majority``
             Share of rows whose source the model tells from X, out of fold, beside the largest source's
-            share; ``identity_recall`` over source.
+            share; ``identity_recall`` over source. A source that is one group or one row is never in the training
+            set of its own rows: they are left out, the recall is nan, and ``identity_rows`` says how many rows
+            are left.
         ``noise_auc`` : (draw)
             Control: pooled LODO AUROC where the rows of X are shuffled, so that they know nothing. Far
             below 0.5, composition leaks through the models' offsets.
@@ -164,7 +166,9 @@ def lodo(
         Attributes ``model``, ``folds``, ``level``, ``bootstrap``, ``threshold``, ``input_hash``, and
         ``controls``: "run", or a sentence why none was. Only where it is so: ``column_with_label`` names the
         columns (counted from 0) of which each alone separates the labels; ``whole_sources`` is "yes" where every
-        source is one group or one row, so that no fold divides it.
+        source is one group or one row. No fold divides a source then, and cross-validation, too, leaves whole sources
+        out: every gap, the identity of sources, what the name alone says and the control with shuffled sources are nan,
+        and each has an attribute ``undefined`` that says so.
 
     Raises
     ------
@@ -236,6 +240,9 @@ def lodo(
     if identity:
         extra |= _identity(_told(plan, done, labelled.n), labelled, level)
     result = result.assign(extra).assign_coords(seed=list(used))
+    if fits.whole_sources(labelled, codes):
+        held = [name for name in extra if name.startswith(("identity_", "shuffled_"))]
+        result = not_defined(result, [name for name in held if name != "identity_rows"])
     for name in extra:
         if name in LONG_NAMES:
             result[name].attrs["long_name"] = LONG_NAMES[name]
@@ -244,8 +251,6 @@ def lodo(
     if told := label_columns(features, labelled.y):
         names = [str(n) for n in features.columns] if hasattr(features, "columns") else None
         beside["column_with_label"] = ", ".join(repr(names[k]) if names else f"column {k}" for k in told)
-    if fits.whole_sources(labelled, codes):
-        beside["whole_sources"] = "yes"
     return result.assign_attrs(
         **beside,
         model=words,
@@ -310,6 +315,7 @@ def _plan(
 
     least = 2 if threshold == "youden" else 1
     fitted_once = not fits.open_seeds(model)
+    undivided = fits.whole_sources(labelled, groups)
     for place, seed in enumerate(seeds):
         fold = fits.cross_validation(labelled, groups, folds, seed)
         for number in range(folds):
@@ -322,8 +328,9 @@ def _plan(
     for draw in range(controls):
         moved = np.random.default_rng([seeds[0], 3, draw]).permutation(labelled.n)
         add_sources("noise", draw, labelled.code, moved)
-        rng = np.random.default_rng([seeds[0], 4, draw])
-        add_sources("shuffled", draw, shuffle_sources(labelled, groups, rng))
+        if not undivided:  # else shuffling gives the same sources other names
+            rng = np.random.default_rng([seeds[0], 4, draw])
+            add_sources("shuffled", draw, shuffle_sources(labelled, groups, rng))
     if identity:
         plan += _identity_plan(model, X, labelled, groups, folds, seeds[0])
     return plan
@@ -355,7 +362,10 @@ def _identity_plan(
     fold = fits.spread_folds(code, groups, folds, np.random.default_rng([seed, 6]))
     plan = []
     for number in np.unique(fold):
-        train, test = fold != number, fold == number
+        train = fold != number
+        test = (fold == number) & np.isin(code, code[train])  # nobody tells a source that he has not seen
+        if not test.any():
+            continue
         if np.unique(code[train]).size < 2:
             raise InputError("a fold leaves one source in training, so none can be told: say identity=False")
         plan.append(_Fit("identity", 0, test, (fits.fit_and_name, teller, X, code, train, test, seed)))
@@ -386,7 +396,7 @@ def _gather(
 
 
 def _told(plan: list[_Fit], done: list[Any], n: int) -> NDArray[np.int64]:
-    """Return the source that the model gave to each row."""
+    """Return the source that the model gave to each row; -1 where training held no row of its source."""
     told = np.full(n, -1, dtype=np.int64)
     for fit, result in zip(plan, done, strict=True):
         if fit.what == "identity":
@@ -450,16 +460,19 @@ def _auc_of_known(scores: NDArray, known: NDArray, y: NDArray[np.int64]) -> floa
 
 
 def _identity(told: NDArray[np.int64], labelled: Labelled, level: float | str) -> dict[str, Any]:
-    right = told == labelled.code
-    n = labelled.counts().sum(axis=1)
-    low, high = wilson_interval(int(right.sum()), labelled.n, level=level)
-    own = np.bincount(labelled.code, weights=right, minlength=n.size) / n
+    known = told >= 0
+    right, rows = int((told == labelled.code).sum()), int(known.sum())
+    K = len(labelled.names)
+    n = np.bincount(labelled.code[known], minlength=K)
+    hits = np.bincount(labelled.code, weights=told == labelled.code, minlength=K)
+    low, high = wilson_interval(right, rows, level=level) if rows else (np.nan, np.nan)
     return {
-        "identity_accuracy": ((), float(right.mean())),
+        "identity_accuracy": ((), right / rows if rows else np.nan),
         "identity_low": ((), low),
         "identity_high": ((), high),
-        "identity_majority": ((), float(n.max() / labelled.n)),
-        "identity_recall": ("source", own),
+        "identity_majority": ((), float(n.max() / rows) if rows else np.nan),
+        "identity_recall": ("source", np.divide(hits, n, out=np.full(K, np.nan), where=n > 0)),
+        **({} if known.all() else {"identity_rows": ((), rows)}),
     }
 
 

@@ -37,6 +37,12 @@ QUADRANTS = ("pure shortcut", "context-dependent", "robust, correlated", "robust
 UNDEFINED = ("", "constant", "small", "not significant")
 """Why a retention is undefined, in the order in which it is asked; the first means that it is defined."""
 
+UNDIVIDED = (
+    "every source is one group or one row, so nothing can be drawn within a source, and to shuffle sources only gives them "
+    "other names"
+)
+"""Why there is no interval of a coefficient, and no null."""
+
 RETENTION_NAMES = {
     "coefficient": "coefficient of the logistic regression on all rows, per standard deviation",
     "retention": "smallest ratio of the coefficient without a source to the coefficient with all",
@@ -99,6 +105,7 @@ def retention(
         percentile interval contains 0. With 0 this is not asked.
     null_draws : int, default 20
         Shuffles of source labels within class: what retention is when sources do not differ.
+        Neither can be done where every source is one group or one row.
     level : float or decimal string, default 0.95
         Confidence of the coefficients' intervals.
     seed : int, default 0
@@ -136,7 +143,9 @@ def retention(
             The fixed basis: coefficients belong to (X - centre) / scale.
 
         Attributes ``model`` (in words), ``class_weight`` ("balanced" or "none"), ``C`` and so on. Retention is
-        about this logistic regression, whatever model gave the scores that it is shown beside.
+        about this logistic regression, whatever model gave the scores that it is shown beside. Where every source
+        is one group or one row, the attribute ``undefined`` says why intervals and null are nan: nothing can be
+        drawn within a source, and shuffling gives the same sources other names.
 
     Raises
     ------
@@ -172,6 +181,10 @@ def retention(
     unfit = [fits.why_not(labelled.y, labelled.code != k) for k in range(len(labelled.names))]
     fits.check_sources(labelled, unfit)
 
+    asked = {"bootstrap": bootstrap, "null_draws": null_draws}
+    undivided = fits.whole_sources(labelled, group_codes)
+    if undivided:
+        bootstrap = null_draws = 0
     basis = fixed_basis(matrix)
     K, d = len(labelled.names), len(names)
     shuffled = [
@@ -220,9 +233,9 @@ def retention(
             "class_weight": class_weight or "none",
             "C": strength,
             "smallest": str(smallest),
-            "bootstrap": bootstrap,
-            "null_draws": null_draws,
+            **asked,
             "level": str(level),
+            **({"undefined": UNDIVIDED} if undivided else {}),
             "input_hash": fingerprint_of(
                 matrix,
                 labelled,
@@ -230,8 +243,7 @@ def retention(
                 C=strength,
                 class_weight=class_weight,
                 smallest=share,
-                bootstrap=bootstrap,
-                null_draws=null_draws,
+                **asked,
                 level=str(level),
                 seed=seed,
                 groups=None if group_codes is None else group_codes.tolist(),

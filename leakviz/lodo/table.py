@@ -416,7 +416,7 @@ def _candidates(columns: Sequence[Column], answers: dict[str, Any]) -> dict[str,
         "label": outcomes(columns),
         "source": [c for c in columns if _can_be_source(c)],
         "groups": [c for c in columns if _can_be_groups(c)],
-        "features": [c for c in columns if _can_be_feature(c)],
+        "features": [c for c in columns if _is_meant_as_feature(c)],
     }
     held = {role: answers[role] for role in ("label", "source", "groups") if role in answers}
 
@@ -442,6 +442,14 @@ def _is_truth(column: Column) -> bool:
 
 def _can_be_feature(column: Column) -> bool:
     return (column.is_number and not column.is_identifier) or _is_truth(column)
+
+
+def _is_meant_as_feature(column: Column) -> bool:
+    """Tell whether a column is a feature unless it is said otherwise.
+
+    One that is nearly all numbers is meant as one: what is wrong with it has to be said.
+    """
+    return _can_be_feature(column) or 0 < 2 * column.count(BAD) < column.present
 
 
 def _check_source(column: Column) -> None:
@@ -495,8 +503,7 @@ def _choose_features(
         left: list[Column] = []
     else:
         rest = [column for column in columns if column not in chosen.values()]
-        # A column that is nearly all numbers is meant as one: what is wrong with it has to be said.
-        used = [c for c in rest if _can_be_feature(c) or 0 < 2 * c.count(BAD) < c.present]
+        used = [c for c in rest if _is_meant_as_feature(c)]
         left = [column for column in rest if column not in used]
     for column in used:
         _check_feature(column)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from leakviz.lodo.fits import logistic
+from leakviz.lodo.fits import UNDIVIDED, logistic
 from leakviz.lodo.pairs import within_gap
 from leakviz.predictions.sources import quoted
 
@@ -21,6 +21,9 @@ SHUFFLED_BAND = 0.005
 
 NEARLY = 0.01
 """Up to what change of the mean AUROC within sources the sources' own rows count as ranked as before."""
+
+SHARES = "these are shares of the gap of all rows together, not what a source loses."
+"""What the parts of a gap by pairs are, wherever they stand beside what is lost within sources."""
 
 SMALL = 5
 """A source with fewer rows of one of its labels says next to nothing by itself."""
@@ -64,11 +67,12 @@ def explain_lodo(result: xr.Dataset, *, baseline: str = "cv") -> list[str]:
     Examples
     --------
     >>> from leakviz import load_lodo
-    >>> explain_lodo(load_lodo("penguins__logistic"))[1].split(". ")[0]
+    >>> explain_lodo(load_lodo("penguins__logistic"))[1].split(":")[0]
     'Within a source the mean AUROC goes from 0.962 to 0.971'
     """
     said = [
         _gap_sentence(result, "all", baseline),
+        *([_undivided_sentence(result)] if undivided(result) else []),
         *_left_in_sentences(result),
         _split_sentence(result, baseline),
         *_composition_sentences(result, baseline),
@@ -76,34 +80,94 @@ def explain_lodo(result: xr.Dataset, *, baseline: str = "cv") -> list[str]:
     ]
     if "column_with_label" in result.attrs:
         said.insert(1, _column_sentence(str(result.attrs["column_with_label"])))
-    if result.attrs.get("whole_sources") == "yes":
-        said.append(
-            "Every source is one group or one row, so cross-validation leaves whole sources out too: this gap does not "
-            "show what it is worth to know a source. Name finer groups, or none."
-        )
     if "shared_rows" in result and (shared := int(result.shared_rows.sum())):
         said.append(
             f"{shared:,} {'row has' if shared == 1 else 'rows have'} exactly the features of a row in another "
             "source: if they are copies, leaving a source out does not leave them out."
         )
-    if "identity_accuracy" in result:
-        said.append(
-            f"A model tells the source from the features in {_percent(result.identity_accuracy)} of the rows; "
-            f"the largest source holds {_percent(result.identity_majority)}."
-        )
-    known = result.sel(protocol=baseline, scope="all")
+    if not undivided(result):
+        said += _identity_sentences(result)
+    by = "lodo" if undivided(result) else baseline
+    known = result.sel(protocol=by, scope="all")
     pooled, within = (known[name].item() for name in ("auc", "within_mean"))
     if pooled - within > _TELLS_SOURCES:
+        who = "Leaving a source out" if by == "lodo" else f"{_KNOWN[baseline][0]}, too,"
         said.append(
-            f"{_KNOWN[baseline][0]}, too, ranks the rows of one source with {_three(within)} only: what its pooled "
-            f"{_three(pooled)} has more is telling sources apart."
+            f"{who} ranks the rows of one source with {_three(within)} only: what its pooled {_three(pooled)} has more is "
+            "telling sources apart."
         )
-    said.append(_name_sentence(result))
+    if not undivided(result):
+        said.append(_name_sentence(result))
     said += _control_sentences(result)
     said.append(
         "All of this is transfer between these sources; about sources that are not like them it says nothing."
     )
     return said
+
+
+def undivided(result: xr.Dataset) -> bool:
+    """Tell whether every source is one group or one row, so that nothing is defined that divides a source.
+
+    Examples
+    --------
+    >>> undivided(xr.Dataset(attrs={"whole_sources": "yes"}))
+    True
+    """
+    return result.attrs.get("whole_sources") == "yes"
+
+
+def adding_up(whole: float, first: float, second: float) -> tuple[str, str]:
+    """Return two parts with three decimals that add up to the whole as it is printed.
+
+    Where rounding leaves a thousandth over, the part that rounding has moved further away takes it.
+
+    Examples
+    --------
+    >>> adding_up(0.0546, 0.0034, 0.0512)
+    ('0.004', '0.051')
+    """
+    if any(map(math.isnan, (whole, first, second))):
+        return tuple("undefined" if math.isnan(part) else _three(part) for part in (first, second))  # type: ignore[return-value]
+    printed = [round(1000 * part) for part in (first, second)]
+    over = round(1000 * whole) - sum(printed)
+    if over:
+        rest = [over * (1000 * part - at) for part, at in zip((first, second), printed, strict=True)]
+        printed[rest.index(max(rest))] += over
+    return _three(printed[0] / 1000), _three(printed[1] / 1000)
+
+
+def lost_within(result: xr.Dataset, baseline: str) -> tuple[float, float, float]:
+    """Return the mean AUROC within sources with the baseline and with the source left out, and what is lost between.
+
+    The loss is the core's ``gap_within_mean``, of rows that both score; the two ends are of the same rows.
+
+    Examples
+    --------
+    >>> from leakviz import lodo_from_scores
+    >>> result = lodo_from_scores([3, 1, 2, 0], [3, 0, 2, 1], [1, 1, 0, 0], ["a", "b", "a", "b"])
+    >>> lost_within(result, "cv")
+    (1.0, 0.5, 0.5)
+    """
+    of = result.sel(scope="all")
+    lost = of.gap_within_mean.sel(baseline=baseline).item()
+    if baseline == "cv":  # scores every row, so what is left out decides which rows both score
+        left_out = of.within_mean.sel(protocol="lodo").item()
+        return left_out + lost, left_out, lost
+    known = of.within_mean.sel(protocol=baseline).item()
+    return known, known - lost, lost
+
+
+def loss_interval(result: xr.Dataset, baseline: str) -> tuple[float, float]:
+    """Return the interval over rows of what is lost within sources in the mean; nan where there is none."""
+    at = result.sel(protocol=[baseline, "lodo"])
+    scores = at.score.transpose("protocol", "seed", "row").values
+    return within_gap(
+        scores[0],
+        scores[1],
+        result.label.values,
+        result.source_code.values,
+        level=str(result.attrs["level"]),
+    )
 
 
 def retention_sentence(result: xr.Dataset, kept: xr.Dataset) -> str | None:
@@ -224,16 +288,18 @@ def _steps_sentence(ablation: xr.Dataset) -> str:
     half = ablation.sizes["removed"] // 2
     cv, left_out = (ablation.step_auc.sel(ablation_protocol=name).values for name in ("cv", "lodo"))
     count = int(ablation.removed[half])
-    said = (
-        f"Step by step, the lowest retention first: with {count} of {ablation.sizes['feature']} features gone, "
-        f"cross-validation goes from {_three(cv[0])} to {_three(cv[half])}"
-    )
-    if math.isnan(left_out[0]):
-        return said + "."
-    said += f" and leaving a source out from {_three(left_out[0])} to {_three(left_out[half])}"
+    said = f"Step by step, the lowest retention first: with {count} of {ablation.sizes['feature']} features gone, "
+    if not math.isnan(cv[0]):
+        said += f"cross-validation goes from {_three(cv[0])} to {_three(cv[half])}"
+        if math.isnan(left_out[0]):
+            return said + "."
+        said += " and "
+    said += f"leaving a source out {'goes ' * math.isnan(cv[0])}from {_three(left_out[0])} to {_three(left_out[half])}"
     random = ablation.step_random.values[:, half]
     if random.size:
         said += f" ({_three(random.mean())} where they go in random order)"
+    if math.isnan(cv[0]):
+        return f"{said}. Cross-validation is not compared: {UNDIVIDED}."
     return f"{said}; the gap from {_three(cv[0] - left_out[0])} to {_three(cv[half] - left_out[half])}."
 
 
@@ -249,7 +315,7 @@ def summarise_lodo(result: xr.Dataset) -> dict[str, Any]:
     -------
     dict
         ``attrs``; ``coords``; and per variable of `lodo` its ``dims`` and ``values``. What is undefined is
-        None.
+        None, and where a whole variable is, ``undefined`` says why.
 
     Examples
     --------
@@ -263,7 +329,11 @@ def summarise_lodo(result: xr.Dataset) -> dict[str, Any]:
         "attrs": {str(name): _plain(np.asarray(value)) for name, value in kept.attrs.items()},
         "coords": {str(name): _plain(c.values) for name, c in kept.coords.items() if name != "row"},
         "variables": {
-            str(name): {"dims": list(map(str, variable.dims)), "values": _plain(variable.values)}
+            str(name): {
+                "dims": list(map(str, variable.dims)),
+                "values": _plain(variable.values),
+                **({"undefined": variable.attrs["undefined"]} if "undefined" in variable.attrs else {}),
+            }
             for name, variable in kept.data_vars.items()
         },
     }
@@ -320,6 +390,8 @@ def source_table(result: xr.Dataset) -> pd.DataFrame:
 
 def _gap_sentence(result: xr.Dataset, scope: str, baseline: str) -> str:
     of = result.sel(scope=scope)
+    if undivided(result):
+        return _whole_sentence(result, scope, baseline)
     gap = of.sel(baseline=baseline)
     known, left_out = gap.matched_auc.item(), gap.matched_lodo_auc.item()
     level = level_of(result)
@@ -345,34 +417,86 @@ def _gap_sentence(result: xr.Dataset, scope: str, baseline: str) -> str:
     )
 
 
+def _whole_sentence(result: xr.Dataset, scope: str, baseline: str) -> str:
+    """Say what is known where no fold divides a source: the score with sources left out, and no gap."""
+    at = result.sel(scope=scope, protocol="lodo")
+    if scope == "mixed":
+        return f"On the {int((result.kind == 'mixed').sum())} mixed sources alone it is {_three(at.auc)}."
+    low, high = (_three(at[f"auc_{end}"]) for end in ("low", "high"))
+    left_out = (
+        "With a row's source left out, the AUROC is undefined (one class)."
+        if math.isnan(at.auc.item())
+        else f"Leaving a row's source out gives an AUROC of {_three(at.auc)} ({level_of(result)} over rows {low} to {high})."
+    )
+    return (
+        f"{left_out} What it is worth to know a source is not defined: {UNDIVIDED} (AUROC "
+        f"{_three(result.auc.sel(scope=scope, protocol=baseline))}). Name finer groups, or none."
+    )
+
+
+def _undivided_sentence(result: xr.Dataset) -> str:
+    models = "how well a model tells the source from the features, " if "identity_accuracy" in result else ""
+    control = ", and the control with sources shuffled" if "shuffled_mean" in result else ""
+    name = "what the source's name alone says about the label"
+    return f"Not defined for the same reason: the gap, {models}{'' if control else 'and '}{name}{control}."
+
+
+def _identity_sentences(result: xr.Dataset) -> list[str]:
+    if "identity_accuracy" not in result:
+        return []
+    if math.isnan(result.identity_accuracy.item()):
+        return [
+            "How well a model tells the source from the features is not defined: no training set has rows of it."
+        ]
+    asked = ""
+    if "identity_rows" in result:
+        rows, n = int(result.identity_rows), int(result.n.sum())
+        asked = (
+            f" {rows:,} of {n:,} rows are asked about: the other sources are one group or one row each, of which training "
+            "holds nothing."
+        )
+    return [
+        f"A model tells the source from the features in {_percent(result.identity_accuracy)} of the rows; "
+        f"the largest source holds {_percent(result.identity_majority)}.{asked}"
+    ]
+
+
 def _split_sentence(result: xr.Dataset, baseline: str) -> str:
     of, both = result.sel(scope="all"), (baseline, "lodo")
-    first, second = (of.within_mean.sel(protocol=name).item() for name in both)
-    if math.isnan(first):
+    known = of.within_mean.sel(protocol=baseline).item()
+    if math.isnan(known):
         return "No source has both labels, so no AUROC within a source is defined."
-    if math.isnan(second):
+    if undivided(result):
+        return f"Within a source the mean AUROC is {_three(of.within_mean.sel(protocol='lodo'))} with the source left out."
+    first, second, lost = lost_within(result, baseline)
+    if math.isnan(lost):
         return (
-            f"Within a source the mean AUROC is {_three(first)} {_KNOWN[baseline][1]}; no source with both labels can be "
+            f"Within a source the mean AUROC is {_three(known)} {_KNOWN[baseline][1]}; no source with both labels can be "
             "left out."
         )
     kinds = {
         name: [of[name].sel(protocol=protocol).item() for protocol in both] for name in ("within", "between")
     }
     falls = {name: before - after for name, (before, after) in kinds.items()}
+    gap = of.sel(baseline=baseline)
+    if math.isnan(gap.gap.item()):
+        return f"Within a source the mean AUROC goes from {_three(first)} to {_three(second)}."
     share = _percent(of.within_share.sel(protocol=baseline))
+    parts = adding_up(gap.gap.item(), gap.gap_within.item(), gap.gap_between.item())
     words = (
-        f"Within a source the mean AUROC goes from {_three(first)} to {_three(second)}. Over pairs of rows of one source "
-        f"({share} of the pairs) it goes from {_three(kinds['within'][0])} to {_three(kinds['within'][1])}, over pairs of "
-        f"two sources from {_three(kinds['between'][0])} to {_three(kinds['between'][1])}"
+        f"Within a source the mean AUROC goes from {_three(first)} to {_three(second)}: "
+        f"{_own_rows(result, baseline, lost, falls['within'])}. Counted by pairs of rows, {parts[0]} of the gap is from "
+        f"pairs of one source ({share} of all pairs; their AUROC goes from {_three(kinds['within'][0])} to "
+        f"{_three(kinds['within'][1])}) and {parts[1]} from pairs of two sources ({_three(kinds['between'][0])} to "
+        f"{_three(kinds['between'][1])}): {SHARES}"
     )
     # Per pair, not by what each kind adds to the gap: where there are few pairs within, they add little whatever they do.
     if falls["between"] > 0.01 and falls["within"] < falls["between"] / 4:
         return (
-            f"{words}: {_own_rows(result, baseline, first - second, falls['within'])}, and the gap comes"
-            f"{'' if abs(first - second) <= NEARLY else ' mostly'} from pairs of rows of two sources, where scores of "
-            "different models meet."
+            f"{words} The gap comes{'' if abs(lost) <= NEARLY else ' mostly'} from pairs of rows of two sources, where "
+            "scores of different models meet."
         )
-    return f"{words}. {_upper(_own_rows(result, baseline, first - second, falls['within']))}."
+    return words
 
 
 def _own_rows(result: xr.Dataset, baseline: str, lost: float, lost_pairs: float) -> str:
@@ -385,33 +509,22 @@ def _own_rows(result: xr.Dataset, baseline: str, lost: float, lost_pairs: float)
     if abs(lost) <= NEARLY:
         return "the mean within sources hardly changes, while large sources change more than small ones"
     at = result.sel(protocol=[baseline, "lodo"])
-    scores = at.score.transpose("protocol", "seed", "row").values
-    low, high = within_gap(
-        scores[0],
-        scores[1],
-        result.label.values,
-        result.source_code.values,
-        level=str(result.attrs["level"]),
-    )
+    low, high = loss_interval(result, baseline)
     if math.isnan(low):
-        return f"a mean of {_three(abs(lost))} within sources, without an interval"
+        return f"{_three(abs(lost))} is {'lost' if lost > 0 else 'gained'} in the mean, without an interval"
     over = f"{level_of(result)} over rows {_three(low)} to {_three(high)}"
     if low <= 0 <= high:
         change = "loss" if lost > 0 else "gain"
-        return f"a mean {change} of {_three(abs(lost))} within sources is inside its noise ({over})"
+        return f"a mean {change} of {_three(abs(lost))}, inside its noise ({over})"
     if lost < 0:
-        return f"within sources {_three(-lost)} is gained in the mean (loss: {over})"
+        return f"{_three(-lost)} is gained in the mean (loss: {over})"
     change = (at.source_auc.sel(protocol=baseline) - at.source_auc.sel(protocol="lodo")).values
     k = int(np.nanargmax(change))
     ends = [_three(at.source_auc.sel(protocol=name).values[k]) for name in (baseline, "lodo")]
     return (
-        f"within sources {_three(lost)} is lost in the mean ({over}), most in "
+        f"{_three(lost)} is lost in the mean ({over}), most in "
         f"{quoted(str(result.source.values[k]))} ({ends[0]} to {ends[1]})"
     )
-
-
-def _upper(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 def _column_sentence(columns: str) -> str:
@@ -439,13 +552,14 @@ def _small_sentences(result: xr.Dataset, baseline: str) -> list[str]:
     )
     if (kind[small] == "mixed").any():
         own = result.source_auc.sel(protocol=[baseline, "lodo"]).values
-        means = [row[np.isfinite(row) & (fewest >= SMALL)] for row in own]
+        means = own[:, np.isfinite(own).all(axis=0) & (fewest >= SMALL)]
         said += " The mean within sources counts each source once, however small"
-        said += (
-            f"; without these it goes from {_three(means[0].mean())} to {_three(means[1].mean())}."
-            if means[0].size and means[1].size
-            else "."
-        )
+        if not means.size:
+            said += "."
+        elif undivided(result):
+            said += f"; without these it is {_three(means[1].mean())}."
+        else:
+            said += f"; without these it goes from {_three(means[0].mean())} to {_three(means[1].mean())}."
     return [said]
 
 
@@ -456,7 +570,9 @@ def _left_in_sentences(result: xr.Dataset) -> list[str]:
     bad = [
         (str(n), str(why)) for n, why in zip(result.source.values, result.why_not.values, strict=True) if why
     ]
-    shown = [f"Source {name!r} cannot be left out: without it, {why}." for name, why in bad[:_MOST_SHOWN]]
+    shown = [
+        f"Source {quoted(name)} cannot be left out: without it, {why}." for name, why in bad[:_MOST_SHOWN]
+    ]
     if len(bad) > _MOST_SHOWN:
         shown.append(f"Nor can {len(bad) - _MOST_SHOWN} more.")
     if bad:
@@ -496,7 +612,7 @@ def _name_sentence(result: xr.Dataset) -> str:
 def _control_sentences(result: xr.Dataset) -> list[str]:
     if "noise_mean" not in result:
         return [str(result.attrs["controls"])] if "controls" in result.attrs else []
-    return [_noise_sentence(result), _shuffled_sentence(result)]
+    return [_noise_sentence(result), *([] if undivided(result) else [_shuffled_sentence(result)])]
 
 
 def _noise_sentence(result: xr.Dataset) -> str:

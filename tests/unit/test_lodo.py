@@ -25,7 +25,7 @@ from leakviz.lodo import explain_lodo, load_lodo_data, lodo, lodo_from_scores, s
 from leakviz.lodo import fits as fitting
 from leakviz.lodo.inputs import check_labelled, count_twins, label_columns
 from leakviz.lodo.protocol import shuffle_sources
-from leakviz.lodo.words import noise_fails, source_table
+from leakviz.lodo.words import lost_within, noise_fails, source_table
 from leakviz.statistics import auroc, auroc_interval, wilson_interval
 
 QUICK = {"controls": 0, "identity": False, "bootstrap": 100, "n_jobs": 1}
@@ -603,15 +603,39 @@ def test_what_is_lost_within_sources_is_said():
     assert "ranked as before" not in said
     worst = int(np.argmax(np.subtract(*own)))
     named = f"most in '{'ab'[worst]}' ({own[0][worst]:.3f} to {own[1][worst]:.3f})"
-    assert f"ithin sources {lost:.3f} is lost in the mean (95 % over rows " in said
+    assert f": {lost:.3f} is lost in the mean (95 % over rows " in said
     assert named in said
     # A shift per source keeps every rank within it.
     kept = " ".join(explain_lodo(lodo_from_scores(good, good + np.where(source == "b", 4, 0), y, source)))
-    assert "ranked as before, or nearly, and the gap comes from pairs of rows of two sources" in kept
+    assert "the sources' own rows are ranked as before, or nearly. Counted by pairs" in kept
+    assert "The gap comes from pairs of rows of two sources" in kept
     # Few rows: as much is inside the noise.
     some = np.r_[0:12, 200:212]
     few = " ".join(explain_lodo(lodo_from_scores(good[some], bad[some], y[some], source[some])))
-    assert "is inside its noise (95 % over rows" in few
+    assert ", inside its noise (95 % over rows" in few
+
+
+def test_the_loss_within_a_source_comes_first_and_its_share_by_pairs_is_called_one():
+    """By hand: 4 positives and 4 negatives in each of two sources, 64 pairs, half of them within a source.
+
+    Known: all pairs are won. Left out: in a 10 of its 16 pairs are won, in b 14; between the sources all.
+    """
+    y, source = [1] * 4 + [0] * 4 + [1] * 4 + [0] * 4, ["a"] * 8 + ["b"] * 8
+    known = [1.0] * 4 + [0.0] * 4 + [1.0] * 4 + [0.0] * 4
+    # a: one positive is below all of its negatives but above b's, one is below two; b: one is below two of its own
+    low_a, low_b = [5, 5, 2.5, 1], [5, 5, 5, 2.5]
+    left_out = [*low_a, 2, 2, 3, 3, *low_b, 2, 2, 3, 3]
+    found = lodo_from_scores(known, left_out, y, source)
+    # a: 4 + 4 + 2 + 0 of 16; b: 4 + 4 + 4 + 2; a over b: 4 + 4 + 2 + 0; b over a: 4 + 4 + 4 + 2
+    assert found.source_auc.sel(protocol="lodo").values.tolist() == [10 / 16, 14 / 16]
+    assert found.gap.sel(baseline="cv", scope="all").item() == 16 / 64
+    assert lost_within(found, "cv") == (1.0, 0.75, 0.25)
+    said = explain_lodo(found)[1]
+    assert said.startswith(
+        "Within a source the mean AUROC goes from 1.000 to 0.750: a mean loss of 0.250, inside"
+    )
+    assert "0.125 of the gap is from pairs of one source (50.0 % of all pairs; " in said  # 8 of 64 pairs
+    assert "and 0.125 from pairs of two sources (1.000 to 0.750): these are shares of the gap" in said
 
 
 def test_a_source_too_small_to_speak_of_is_named():
@@ -648,8 +672,57 @@ def test_groups_that_are_the_sources():
     y, source = np.arange(60) % 2, np.repeat(["a", "b", "c"], 20)
     with pytest.raises(InputError, match="groups say the same as source"):
         lodo(rng.normal(size=(60, 2)), y, source, groups=source, **QUICK)
-    found = lodo(rng.normal(size=(60, 2)), y, source, groups=source, **(QUICK | {"folds": 3}))
-    assert any(s.startswith("Every source is one group or one row") for s in explain_lodo(found))
+    asked = {"folds": 3, "controls": 2, "identity": True}
+    X = rng.normal(size=(60, 2))
+    found = lodo(X, y, source, groups=source, **(QUICK | asked))
+    compared = [n for n in found.data_vars if n.startswith(("gap", "identity_", "shuffled_"))]
+    for name in [*compared, "name_auc", "name_auc_null", "name_auc_null_low", "name_accuracy"]:
+        if name != "identity_rows":
+            assert np.isnan(found[name]).all(), name
+            assert found[name].attrs["undefined"].startswith("every source is one group"), name
+    assert found.identity_rows.item() == 0
+    assert {"gap", "gap_within_mean", "gap_seed_sd", "identity_recall", "shuffled_gap"} <= set(compared)
+    # What rests on no such fold stays: the score without the source, and the control with noise.
+    left_out = cross_val_predict(
+        default(), X, y, cv=LeaveOneGroupOut(), groups=source, method="decision_function"
+    )
+    pooled = roc_auc_score(y, left_out)
+    assert found.auc.sel(protocol="lodo", scope="all").item() == pytest.approx(pooled, abs=1e-12)
+    assert 0 < found.noise_mean.item() < 1
+    said = explain_lodo(found)
+    assert said[0].startswith(f"Leaving a row's source out gives an AUROC of {pooled:.3f} (95 % over rows ")
+    assert "What it is worth to know a source is not defined: every source is one group or one row" in said[0]
+    assert said[1].startswith("Not defined for the same reason: the gap, how well a model tells the source")
+    assert not any(
+        "A model tells the source" in s or "name alone ranks" in s or "shuffled within" in s for s in said
+    )
+    told = json.loads(json.dumps(summarise_lodo(found), allow_nan=False))["variables"]
+    assert told["identity_accuracy"]["values"] is None
+    assert "no fold divides a source" in told["gap"]["undefined"]
+    assert "undefined" not in told["auc"]
+    # Sources of one row each are no other, whoever made the folds.
+    rows = lodo_from_scores(X[:, 0], X[:, 1], y, np.arange(60), bootstrap=10)
+    assert rows.attrs["whole_sources"] == "yes"
+    assert np.isnan(rows.gap).all()
+    assert np.isnan(rows.name_auc)
+
+
+def test_a_source_that_is_one_group_is_not_asked_for_by_features():
+    """Five sources can be divided; the sixth is one patient, whom no training set of its own rows has seen."""
+    rng = np.random.default_rng(4)
+    source = np.repeat(list("abcdef"), 20)
+    y, groups = np.arange(120) % 2, np.arange(120)
+    groups[source == "f"] = 999
+    X = np.c_[np.repeat(np.arange(6) * 9.0, 20), y] + rng.normal(
+        size=(120, 2)
+    )  # the first column is the source
+    found = lodo(X, y, source, groups=groups, **(QUICK | {"identity": True}))
+    assert found.identity_rows.item() == 100
+    assert found.identity_accuracy.item() == pytest.approx(found.identity_recall.values[:5].mean())
+    assert found.identity_accuracy.item() > 100 / 120  # more than could be right of all rows
+    assert found.identity_majority.item() == 20 / 100
+    assert np.isnan(found.identity_recall.sel(source="f"))
+    assert "100 of 120 rows are asked about" in " ".join(explain_lodo(found))
 
 
 def test_folds_that_leave_one_label_are_refused():

@@ -96,11 +96,18 @@ def test_a_group_is_no_witness_for_itself():
     source, patient = np.repeat(np.arange(6), 5), np.repeat(np.arange(6), 5)
     assert found(y, source)["name_auc"] == 1
     grouped = found(y, source, patient)
-    assert (grouped["name_auc"], grouped["name_auc_null"]) == (0.5, 0.5)
-    assert grouped["name_accuracy"] == 0.5
+    judged = [grouped[f"name_{n}"] for n in ("auc", "auc_null", "auc_null_low", "auc_null_high", "accuracy")]
+    assert np.isnan(
+        judged
+    ).all()  # there is no other patient to judge by: not 0.5, which is for none by chance
+    assert grouped["name_auc_in_sample"] == 1
+    # One source of two patients is enough; both are left out with their rows, and the rest is judged by all rows.
+    assert found(y, source, np.r_[[9] * 2, patient[2:]])["name_auc"] == pytest.approx(
+        by_brute_force(y, source, np.r_[[9] * 2, patient[2:]])[0]
+    )
     X = y[:, None] + np.random.default_rng(0).normal(size=(30, 1))
     result = lodo(X, y, source, groups=patient, folds=3, controls=0, identity=False, bootstrap=10, n_jobs=1)
-    assert result.name_auc.item() == 0.5
+    assert np.isnan(result.name_auc)
     assert result.protocol.values.tolist() == ["cv", "lodo"]  # no source can be split
     assert result.baseline.values.tolist() == ["cv"]
     assert lodo_from_scores(X[:, 0], X[:, 0], y, source, bootstrap=10).name_auc.item() == 1

@@ -22,6 +22,7 @@ from leakviz.lodo import (
 )
 from leakviz.lodo.pairs import auroc_gap
 from leakviz.lodo.retention import _why_undefined, fit_coefficients, fixed_basis
+from leakviz.lodo.words import explain_ablation
 from leakviz.statistics import auroc, auroc_interval
 
 NAMES = ("signal", "shortcut", "flips", "noise", "constant")
@@ -501,3 +502,22 @@ def test_ablation_without_anything_left_ties_and_few_sources_are_refused():
     assert found.auc[1] == 0.5
     with pytest.raises(InputError, match="source has 2 values"):
         ablate_shortcuts(X[:80], y[:80], source[:80])
+
+
+def test_sources_of_one_group_have_no_interval_and_no_null(world):
+    """Drawn within a source, its one group is always itself: an interval would have no width."""
+    X, y, source = world
+    few = {"features": NAMES, "n_jobs": 1}
+    kept = retention(X, y, source, groups=source, bootstrap=30, null_draws=2, **few)
+    assert np.isnan(kept.coefficient_low).all()
+    assert np.isnan(kept.null_median).all()
+    assert kept.sizes["draw"] == 0
+    assert "nothing can be drawn within a source" in kept.attrs["undefined"]
+    plain = retention(X, y, source, bootstrap=0, null_draws=0, **few)
+    np.testing.assert_array_equal(kept.retention, plain.retention)
+    assert "undefined" not in plain.attrs
+    ablation = ablate_shortcuts(X, y, source, groups=source, draws=0, steps=2, **few)
+    assert np.isnan(ablation.step_auc.sel(ablation_protocol="cv")).all()
+    assert not np.isnan(ablation.step_auc.sel(ablation_protocol="lodo")).any()
+    assert "no fold divides a source" in ablation.attrs["undefined"]
+    assert "Cross-validation is not compared: every source is one" in " ".join(explain_ablation(ablation))

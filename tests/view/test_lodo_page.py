@@ -1,6 +1,7 @@
 """The page of held-out sources without a browser: its rows are the core's, its figures and texts are its rows'."""
 
 import gc
+import io
 import json
 import weakref
 from dataclasses import replace
@@ -16,6 +17,7 @@ from dashboards import lodo_answers as answers
 from dashboards.figures import lodo as figures
 from dashboards.lodo import LodoPage
 from dashboards.lodo_answers import CASES, THRESHOLDS
+from dashboards.report_content import section_of
 from leakviz.paths import data_dir
 
 SAE = "sae_logistic, constant 0.5"
@@ -358,6 +360,152 @@ def test_a_table_is_asked_about_computed_and_shown(page):
     assert "taken as a new one" in other.state.told[0]
     other.take(page.shown)
     assert (other.state.case, other.state.threshold) == (own, 0.2)
+
+
+def test_features_are_ticked_and_no_column_is_offered_twice(page):
+    frame = pd.read_csv(io.BytesIO(hospitals(120))).rename(columns={"y": "died"})
+    page.own.load(
+        frame.assign(died=np.where(frame["died"] == 1, "yes", "no")).to_csv(index=False).encode(), "f.csv"
+    )
+
+    def field(role):
+        seen = page.own.page()["file"]
+        return next((f for f in [*seen["questions"], *seen["rest"]] if f["role"] == role), None)
+
+    def offered(role):
+        return [option[0] for option in field(role)["options"]]
+
+    assert {q.role for q in page.own.found.questions} == {"label", "source"}
+    assert field("features") is None  # which are left is not known yet
+    assert offered("source") == ["died", "hospital", "crp"]
+    page.own.say("source", "hospital")
+    page.own.say("label", "died")
+    assert offered("source") == ["hospital", "crp"]  # what was asked before there was a label, too
+    page.own.say("source", "")
+    assert offered("source") == ["hospital", "crp"]
+    page.own.say("source", "hospital")
+    page.own.say("positive", "yes")
+    assert (offered("features"), field("features")["ticked"]) == (["age", "crp"], ["age", "crp"])
+    assert page.own.found.read().features == ("age", "crp")
+    page.own.say("features", '["crp"]')
+    assert (offered("features"), field("features")["ticked"]) == (["age", "crp"], ["crp"])
+    assert page.own.found.read().features == ("crp",)
+    page.own.say("features", '["crp", "age"]')  # all of them: nothing is said
+    assert not field("features")["said"]
+    page.own.say("features", '["crp"]')
+    page.own.say("groups", "age")
+    assert field("features") is None  # one is left
+    assert page.own.found.read().features == ("crp",)
+    page.own.say("groups", "")
+    told = page._texts["heading"].object
+    assert told.startswith("<h1>“f.csv” is not computed yet: the button is below.</h1>")
+    assert f"Meanwhile, {CASES['harm_scored_responses']}: Cross-validation reaches" in told
+    page.own.use()
+    assert [str(f) for f in page.shown.retention["feature"].values] == ["crp"]
+    assert page.shown.file["options"]["features"] == "crp"
+    assert "Meanwhile" not in page._texts["heading"].object
+    page.own.say("features", "")
+    assert "Meanwhile, f.csv, as it was computed before: " in page._texts["heading"].object
+    page.own.close()
+    assert "Meanwhile" not in page._texts["heading"].object
+
+
+def test_a_column_that_is_not_all_numbers_can_be_unticked(page):
+    page.own.load(
+        b"y,source,x,z\n"
+        + b"".join(
+            b"%d,%c,%d,%s\n" % (i % 2, b"ab"[i // 2 % 2], 7 * i % 5, b"u" if i == 3 else b"1")
+            for i in range(12)
+        ),
+        "z.csv",
+    )
+    assert "feature 'z': not a number in 1 of 12 rows" in page.own.found.problem
+    assert "“z.csv” cannot be used as it is answered" in page._texts["heading"].object
+    page.own.say("features", '["x"]')
+    assert page.own.found.problem is None
+    assert page.own.found.read().features == ("x",)
+    page.own.close()
+
+
+def test_what_no_fold_divides_is_not_defined(page):
+    """Each hospital is one patient: nothing that compares rows of a hospital with others of it is known."""
+    rng = np.random.default_rng(0)
+    y, where = np.arange(120) % 2, np.repeat(list("abcdef"), 20)
+    frame = pd.DataFrame(
+        {"y": y, "source": where, "crp": rng.normal(size=120) + y, "age": rng.normal(60, 9, 120)}
+    )
+    table = leakviz.read_sources(
+        frame.assign(who=np.repeat(range(6), 20)).to_csv(index=False).encode(), groups="who"
+    )
+    made = {"model": "logistic", "case": "own:1", "title": "w.csv", "source": "w", "n_jobs": 1}
+    page.take(answers.computed(table, **made))
+    left_out = float(page.answer()["auc"].sel(protocol="lodo", scope="all"))
+    told = page._texts["heading"].object
+    assert f"With the source left out, the AUROC is <b>{left_out:.3f}</b>. What it is worth" in told
+    assert "not defined</b> for this table" in told
+    assert "Every source is one group or one row, so no fold divides a source" in told
+    rows = page.data("gap")
+    assert rows[["baseline", "gap", "gap_low"]].isna().all(axis=None)
+    assert rows.set_index("name").loc["pooled", "lodo"] == left_out
+    assert not seen(page._cards["known"])
+    assert seen(page._cards["left-out"])
+    assert page._texts["pairs"].object.count('<td class="n">not defined</td>') == 5
+    cells = page._texts["known"].object
+    assert [name in cells for name in ("0.0 %", "chance:", "largest:")] == [False] * 3
+    assert cells.count("not defined") == 3  # the name, the identity, the control with sources shuffled
+    assert "cross-validation</span>" not in page._texts["gap_legend"].object
+    assert "share under shuffled sources are not defined" in page._texts["retention"].object
+    assert "Cross-validation is not drawn" in page._texts["ablation_caption"].object
+    page.state.metric = "accuracy"
+    assert "With the source left out, the accuracy is" in page._texts["heading"].object
+    page.state.metric = "auc"
+
+
+def test_the_loss_within_a_source_leads_and_shares_of_the_gap_are_called_so(page):
+    of = page.answer().sel(scope="all", baseline="cv")
+    lost = float(of["gap_within_mean"])
+    heading, below = page._texts["heading"].object.split("</h1>")
+    before, after = (np.nanmean(of["source_auc"].sel(protocol=p)) for p in ("cv", "lodo"))
+    assert lost == pytest.approx(before - after, abs=1e-9)
+    assert f"from <b>{before:.3f}</b> to <b>{after:.3f}</b>: <b>{lost:.3f}</b> is lost." in heading
+    share = answers.adding_up(*(float(of[n]) for n in ("gap", "gap_within", "gap_between")))
+    assert share[0] not in heading
+    assert f"Counted by pairs of rows, {share[0]} of the gap is from pairs of one source" in below
+    assert "these are shares of the gap of all rows together, not what a source loses" in below
+    assert page._texts["numbers"].object.index("lost within a source") < page._texts["numbers"].object.index(
+        "share of the gap"
+    )
+
+
+def test_features_that_hang_on_one_source_are_listed_for_a_report(page):
+    page.state.read("?case=harm_scored_responses&threshold=0.45")
+    kept = page.answer() is not None and page.shown.retention
+    title, table = page.hanging_table()
+    names = [str(f) for f in kept["feature"].values[kept["retention"].values < 0.45]]
+    assert title == "Features whose coefficient hangs on one source: retention below 0.45"
+    assert sorted(names) == ["PC1", "PC20"]
+    assert all(f'<th scope="row">{name}</th>' in table for name in names)
+    assert "hate speech multi score" in table
+    assert table.index("PC1<") < table.index("PC20")  # the lowest first
+    tables = section_of("lodo", page, title="Sources").facts["tables"]
+    assert [row[0] for row in tables[-1]["rows"]] == ["PC1", "PC20"]
+    assert (tables[-1]["title"], tables[-1]["header"][-1]) == (title, "hangs on")
+    rows, many = answers.hanging(page.shown, 1.5, most=3)
+    assert (len(rows), many) == (3, int((kept["retention"] < 1.5).sum()))
+    page.state.read("?case=published")
+    assert page.hanging_table() == ("", "")
+
+
+def test_a_long_name_leaves_a_matrix_its_room(page):
+    long = "L" * 300
+    names = answers.shown_names([long, "north", "south"])
+    frame = pd.DataFrame(
+        [(a, b, 0.5, 9) for a in names for b in names],
+        columns=["positive_source", "negative_source", "pair_auc", "pairs"],
+    )
+    picture = figures.matrix_picture(frame, {n: n for n in names}, dict.fromkeys(names, 9))
+    assert [text for _, text in picture.xticks] == ["LLLLLLLL…LLLLL", "north", "south"]
+    assert export.figure_state_says(page, "known").endswith("pairs of all sources")
 
 
 def test_a_gap_that_is_undefined_leaves_cross_validation_as_it_is(page):
