@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import tempfile
 import threading
 import warnings
@@ -26,7 +27,7 @@ import holoviews as hv
 import numpy as np
 import pandas as pd
 
-from dashboards import theme
+from dashboards import fonts, theme
 from dashboards.provenance import sources
 from dashboards.state import OWN, PageState
 from leakviz.errors import InputError
@@ -124,6 +125,7 @@ def draw(
     width: float | None = None,
     dpi: int | None = None,
     caption: str = "",
+    lost: set[str] | None = None,
 ) -> io.BytesIO:
     """Draw a figure for paper.
 
@@ -144,6 +146,8 @@ def draw(
     caption : str
         A small line or more below the figure: where its numbers are from, and the state. It makes the
         file higher, but for a slide, whose shape is fixed.
+    lost : set of str, optional
+        Takes the letters that no font of the machine has: they are drawn as boxes, and stay text in an SVG.
 
     Returns
     -------
@@ -205,6 +209,7 @@ def draw(
                 drawn.set_size_inches(inches, high)
             _lay_out(drawn, points, 72 * room, columns)
             _put(drawn, lines, points)
+            (set() if lost is None else lost).update(fonts.fall_back(drawn))
             titles = dict.fromkeys(t for axes in drawn.axes for t in [_title(axes)] if t)
             out = io.BytesIO()
             drawn.savefig(
@@ -331,7 +336,8 @@ def figure_state_says(page: Any, name: str) -> str:
         if isinstance(value, (list, tuple)):
             text = "" if value == state.param[parameter].default else " and ".join(map(str, value)) or "none"
         elif isinstance(value, str):
-            text = page.subject if value.startswith(OWN) else state.title(parameter, value) if value else ""
+            own = value.startswith(OWN) and value != OWN
+            text = page.subject if own else state.title(parameter, value) if value else ""
         else:
             text = f"{value:g}"
         if text not in ("", "all", "off"):
@@ -445,12 +451,13 @@ def _lay_out(drawn: Any, points: float, room: float, columns: int) -> None:
     sheet = 72 * drawn.get_size_inches()
     inside = np.array([[_PAD * points, _PAD * points + room], sheet - _PAD * points])
     for axes in drawn.axes:
+        _plain_decades(axes)
         if axes.get_legend():  # inside the frame
             axes.get_legend().set_in_layout(False)
             _even_out(axes.get_legend(), points)
     _place(drawn, renderer, inside, columns, points)
     hidden = [axes for axes in drawn.axes if axes.get_legend() and not _in_the_clear(axes, renderer)]
-    if hidden and not columns:
+    if hidden:
         for axes in hidden:
             inside[0, 1] += _below(axes, renderer, (inside[0, 0], inside[1, 0]), inside[0, 1], points)
         _place(drawn, renderer, inside, columns, points)
@@ -477,6 +484,7 @@ def _place(drawn: Any, renderer: Any, inside: np.ndarray, columns: int, points: 
         for axes, (low, high) in zip(drawn.axes, placed, strict=True):
             axes.set_position((*(low / sheet), *((high - low) / sheet)))
             if turn < 2:
+                _fit_names(axes, *(high - low))
                 _break_long_words(axes, *(high - low))
 
 
@@ -604,23 +612,61 @@ def _break_long_words(axes: Any, width: float, height: float) -> None:
     _break_ticks(axes, width)
 
 
+def _plain_decades(axes: Any) -> None:
+    """Write the numbers between the decades of a short logarithmic axis, and the decades, as 20 and not as powers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    low, high = axes.get_xlim()
+    if axes.get_xscale() != "log" or not 1e-3 <= low < high <= 1e5 or high / low > 50:
+        return
+    axis = axes.xaxis
+    between = axis.get_minor_formatter()
+    axis.set_minor_formatter(FuncFormatter(lambda x, at: f"{x:,g}" if between(x, at) else ""))
+    between.set_axis(axis)
+    between.set_locs(axis.get_minorticklocs())
+    if not isinstance(axis.get_major_locator(), FixedLocator):
+        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
+
+
+def _fit_names(axes: Any, width: float, height: float) -> None:
+    """Write names beside an axis, and upright ones below, as small as the distance of their rows asks for.
+
+    The names of rows and columns of one figure have one size.
+    """
+    from matplotlib import rcParams
+    from matplotlib.ticker import FixedLocator
+
+    full = rcParams["font.size"]
+    sizes, named = [full], []
+    for axis, room, span in ((axes.yaxis, height, axes.get_ylim()), (axes.xaxis, width, axes.get_xlim())):
+        at, labels = np.sort(axis.get_ticklocs()), axis.get_ticklabels()
+        upright = axis is axes.xaxis and labels and labels[0].get_rotation() == 90
+        if not isinstance(axis.get_major_locator(), FixedLocator) or len(at) < 2 or not labels:
+            continue
+        if axis is axes.yaxis or upright:
+            named.append(axis)
+            if axis.get_scale() == "linear":
+                sizes.append(max(room * np.diff(at).min() / np.ptp(span) / 1.2, 0.4 * full))
+    for axis in named:
+        axis.set_tick_params(labelsize=min(sizes))
+
+
 def _break_ticks(axes: Any, width: float) -> None:
     """Break the names below a horizontal axis into lines, each name over its own part of the axis."""
-    from matplotlib.ticker import FixedFormatter
+    from matplotlib.ticker import FixedLocator
 
     at, labels = np.asarray(axes.get_xticks()), axes.get_xticklabels()
-    if (
-        not isinstance(axes.xaxis.get_major_formatter(), FixedFormatter)
-        or len(at) < 2
-        or len(at) != len(labels)
-    ):
+    if not isinstance(axes.xaxis.get_major_locator(), FixedLocator) or len(at) < 2 or len(at) != len(labels):
         return
     words, size = [label.get_text().replace("\n", " ") for label in labels], labels[0].get_fontsize()
     room = width * float(np.diff(np.sort(at)).min() / np.ptp(axes.get_xlim())) - 0.6 * size
-    longest = max((_extent_of(word) for text in words for word in text.split()), default=0.0)
-    if labels[0].get_rotation() or longest * size > room or max(map(_extent_of, words)) * size <= room:
+    if labels[0].get_rotation() or max(map(_extent_of, words)) * size <= room:
         return
-    axes.set_xticks(at, labels=["\n".join(_wrap(text, room, size)) for text in words])
+    if max((_extent_of(word) for text in words for word in text.split()), default=0.0) * size > room:
+        words = [re.sub(r"-(?=\w)", "- ", text) for text in words]  # names are broken at their hyphens
+    if max((_extent_of(word) for text in words for word in text.split()), default=0.0) * size <= room:
+        broken = ["\n".join(_wrap(text, room, size)) for text in words]
+        axes.set_xticks(at, labels=[text.replace("- ", "-") for text in broken])
 
 
 def _wrap(text: str, width: float, points: float) -> list[str]:

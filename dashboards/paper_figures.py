@@ -155,7 +155,7 @@ def trichotomy(n: int = 200_000) -> PaperFigure:
         (170, 66),
         figure,
         data[["panel", "arm", *(c for c in data.columns if c not in ("panel", "arm"))]],
-        f"Computed here, as in arXiv {BLIND}, section 6; colours as named in B. Open diamonds published: section 7.1.",
+        f"Computed here, as in arXiv {BLIND}, section 6; colours as named below the panels. Open diamonds published: section 7.1.",
         "The open diamonds in B: z of four arms, section 7.1. The construction: sections 6 and 7.1 (200,000 records, prevalence 0.02, C* 0.84, "
         "beta 2.5, a flag for 0.3 % of the records).",
         f"All curves and filled marks: `leakviz.simulate_arms(n={n:_}, seed=0)`. A: 20 bins of equal size. B: |z| with unit weight; "

@@ -219,7 +219,7 @@ def _fill(now: xr.Dataset, layer: str) -> Array:
 
 # Which published points are named in the figure: setting, text, side, shift in px (down is positive).
 _NAMED = (
-    ("N_c100_rn_cross", "CIFAR-100 to CIFAR-10", "right", -11, 0),
+    ("N_c100_rn_cross", "CIFAR-100 to CIFAR-10", "right", -28, 0),
     ("wild_mac_embedding", "mac.hardware", "center", 0, 17),
     ("wild_memo", "Memo, leaked", "right", 6, 17),
     ("wild_c10_resnet50_stl10", "to STL-10", "right", -11, 0),
@@ -313,7 +313,8 @@ def published(
                 hooks=[offset(dx, dy)],
             )
         )
-    return _in_the_box(layers, backend, FIGURES["published"], hooks.get("published"))
+    title = f"{FIGURES['published']}; bars: a range alone is public"
+    return _in_the_box(layers, backend, title, hooks.get("published"))
 
 
 def own(
@@ -452,7 +453,7 @@ def index_strips(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Neighbourhood index by regime",
+        title="Neighbourhood index by regime; bars: means",
         xlabel="share of ID rows among the 50 nearest",
         ylabel="",
         xlim=(-0.015, float(np.ceil(index["index"].max() * 10) / 10)),
@@ -574,7 +575,7 @@ def pairs(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Matched pairs",
+        title="Matched pairs; line: tau",
         xlabel="",
         ylabel="value",
         xlim=(-0.5, SHIFT + 2.5),

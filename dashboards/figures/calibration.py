@@ -503,7 +503,7 @@ def dispersions(
     return frame(
         hv.Overlay(layers),
         backend,
-        title=TITLES["dispersion"],
+        title=f"{TITLES['dispersion']}; dotted: {Z_ALPHA}",
         xlabel="|z|, log scale",
         ylabel="",
         xlim=(_SMALLEST * 0.75, _LARGEST),
@@ -603,7 +603,7 @@ def benefits(
     return frame(
         hv.Overlay(layers),
         backend,
-        title=TITLES["benefit"],
+        title=f"{TITLES['benefit']}; dotted: treat none",
         xlabel="threshold at which one acts",
         ylabel="net benefit / prevalence" if scale == "standardised" else "net benefit",
         xlim=(now["from"].item(), now["to"].item()),

@@ -644,7 +644,7 @@ def heat_map(
     return frame(
         hv.Overlay(layers),
         backend,
-        title=f"{METRICS[metric][1]} over oracle gate and tau",
+        title=f"{METRICS[metric][1].capitalize()}; ring: this rule, cross: the published one",
         xlabel="oracle gate",
         ylabel="tau",
         xlim=(float(gates[0]), float(gates[-1])),
@@ -678,6 +678,7 @@ def _fill(color: str) -> Callable:
 def _color_bar(plot: Any, element: Any) -> None:
     bar = plot.handles["fig"].colorbar(plot.handles["artist"], ax=plot.handles["axis"], pad=0.03)
     bar.outline.set_visible(False)
+    bar.set_label(str(element.vdims[0]))
 
 
 def _ramp() -> Any:
@@ -749,7 +750,7 @@ def rate_curves(
     return frame(
         hv.Overlay(layers),
         backend,
-        title="Sensitivity and specificity",
+        title="Sensitivity and specificity; line: this tau, dotted: the published one",
         xlabel="tau",
         ylabel="rate",
         xlim=(float(taus[0]), float(taus[-1])),

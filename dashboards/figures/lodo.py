@@ -221,6 +221,8 @@ def matrix_picture(
     # A source without positives has no row, one without negatives no column.
     ends = ("positive_source", "negative_source")
     down, across = ([s for s in sources if s in set(rows[end][held])] for end in ends)
+    told = _names_in_margin([names[s] for s in sources])
+    ticks = dict(zip(sources, told, strict=True))
     k = len(down)
     i = rows[ends[0]].map({s: n for n, s in enumerate(down)}).to_numpy(float)
     j = rows[ends[1]].map({s: n for n, s in enumerate(across)}).to_numpy(float)
@@ -253,8 +255,8 @@ def matrix_picture(
         {"cells": cells, "own": own, "on_light": labels[~dark], "on_dark": labels[dark]},
         xlim=(-0.5, max(len(across), 1) - 0.5),
         ylim=(-0.5, max(k, 1) - 0.5),
-        xticks=tuple((float(n), names[s]) for n, s in enumerate(across)),
-        yticks=tuple((float(k - 1 - n), names[s]) for n, s in enumerate(down)),
+        xticks=tuple((float(n), ticks[s]) for n, s in enumerate(across)),
+        yticks=tuple((float(k - 1 - n), ticks[s]) for n, s in enumerate(down)),
         height=SQUARE,
         xlabel="negatives of",
         ylabel="positives of",
@@ -382,6 +384,20 @@ def _short(text: str, most: int = 24) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 7]}…{flat[-6:]}"
 
 
+def _names_in_margin(names: list[str], most: int = 14) -> list[str]:
+    """Return names as they stand on two sides of a matrix, where a long one leaves it no room; each another one.
+
+    A name that is cut in any case is cut shorter here.
+
+    Examples
+    --------
+    >>> _names_in_margin(["hate speech multi score", "a hospital of a lo…name"])
+    ['hate speech multi score', 'a hospit…name']
+    """
+    cut = [f"{n.split('…')[0][: most - 6]}…{n.split('…')[-1][-5:]}" if "…" in n else n for n in names]
+    return cut if len(set(cut)) == len(set(names)) else names
+
+
 def _step(width: float) -> float:
     """Return a round distance of about five marks on an axis.
 
@@ -439,7 +455,7 @@ def draw(
     return frame(
         hv.Overlay(layers),
         backend,
-        title=FIGURES[name],
+        title=FIGURES[name] + _NOTES.get(name, ""),
         xlabel=picture.xlabel,
         ylabel=picture.ylabel,
         xlim=picture.xlim,
@@ -704,7 +720,12 @@ def _draw_matrix(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
                 backend,
                 bokeh={},
                 # edges of their own colour: viewers let the paper through between neighbours
-                matplotlib={"facecolor": hv.dim("color"), "edgecolor": hv.dim("color"), "linewidth": 0.3},
+                matplotlib={
+                    "facecolor": hv.dim("color"),
+                    "edgecolor": hv.dim("color"),
+                    "linewidth": 0.3,
+                    "hooks": [_color_bar],
+                },
             )
         ]
     else:
@@ -731,6 +752,16 @@ def _draw_matrix(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
     # of fewer texts than before for those of the texts that it still holds.
     for layer, color in (("on_light", theme.DARK["bg"]), ("on_dark", theme.ON_MAP)):
         yield _labels(p.layers[layer], backend, hooks.get(layer), align="center", size=10.5, color=color)
+
+
+def _color_bar(plot: Any, element: Any) -> None:
+    """Say on paper what the cells' colours mean (a hook): there is nothing to hover."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    colors = ScalarMappable(Normalize(0, 1), ListedColormap(_COLORS))
+    bar = plot.handles["fig"].colorbar(colors, ax=plot.handles["axis"], pad=0.03, label="AUROC")
+    bar.outline.set_visible(False)
 
 
 def _draw_composition(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
@@ -839,6 +870,11 @@ def _draw_explanation(p: Picture, line: Any, hooks: Any, backend: str) -> Any:
     ]
 
 
+# What the titles on paper add: there is no key beside a figure.
+_NOTES = {
+    "ablation": "; grey: as many at random",
+    "retention": "; filled: below the threshold",
+}
 _DRAW: dict[str, Callable[[Picture, Any, Any, str], Any]] = {
     "gap": _draw_gap,
     "known": _draw_matrix,

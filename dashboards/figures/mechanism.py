@@ -192,7 +192,7 @@ def plane(
         _rows(
             now,
             "ood_fit",
-            "OOD class, in the fit set",
+            "OOD class, in the fit set" if backend == "bokeh" or np.isfinite(now["ood_fit_x"]).any() else "",
             backend,
             hooks.get("ood_fit", []),
             color=color,

@@ -163,18 +163,16 @@ def arms_calibration(curves: pd.DataFrame, *, end: float) -> hv.Overlay:
     """
     layers = [_paper(hv.Curve([(0, 0), (end, end)]), color=INK, linewidth=0.8, linestyle=":")]
     layers += _lines(curves, "predicted", "observed")
-    return _unnamed(
-        frame(
-            hv.Overlay(layers),
-            _PAPER,
-            title="A. Calibration",
-            xlabel="predicted risk",
-            ylabel="observed share of events",
-            xlim=(0.0, end),
-            ylim=(0.0, end),
-            height=300,
-            grid="y",
-        )
+    return frame(
+        hv.Overlay(layers),
+        _PAPER,
+        title="A. Calibration",
+        xlabel="predicted risk",
+        ylabel="observed share of events",
+        xlim=(0.0, end),
+        ylim=(0.0, end),
+        height=300,
+        grid="y",
     )
 
 
@@ -304,7 +302,7 @@ def operating_characteristic(
 
 
 def _unnamed(overlay: hv.Overlay) -> hv.Overlay:
-    """Leave the legend out: the second panel names the colours."""
+    """Leave the legend out: that of the first panel is for all."""
     return overlay.opts(hv.Options("Overlay", backend=_PAPER, show_legend=False))
 
 

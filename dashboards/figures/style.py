@@ -70,13 +70,14 @@ def offset(x: float, y: float) -> Callable:
 
 
 def on_paper(x: float = 0.0, y: float = 0.0) -> Callable:
-    """Return a hook for matplotlib: shifts texts by points, down being positive, and keeps lines from crossing them."""
+    """Return a hook for matplotlib: shifts texts by points of a type of 7.5, down being positive, and keeps lines from crossing them."""
 
     def hook(plot: Any, element: Any) -> None:
         from matplotlib.transforms import ScaledTranslation
 
-        by = ScaledTranslation(x / 72, -y / 72, plot.state.dpi_scale_trans)
         for text in plot.handles["artist"]:
+            em = text.get_fontsize() / 7.5  # the shift grows with the type
+            by = ScaledTranslation(em * x / 72, -em * y / 72, plot.state.dpi_scale_trans)
             text.set_transform(text.get_transform() + by)
             text.set_bbox({"facecolor": theme.LIGHT["bg"], "edgecolor": "none", "pad": 0.6, "alpha": 0.85})
 

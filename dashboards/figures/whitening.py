@@ -408,7 +408,7 @@ def eigenvalues(
     return frame(
         hv.Overlay(layers),
         backend,
-        title=FIGURES["spectrum"],
+        title=f"{FIGURES['spectrum']}; grey: first and last tenth",
         xlabel="direction, largest eigenvalue first",
         ylabel="eigenvalue",
         xlim=(float(now["directions_start"]), float(now["directions_end"])),
@@ -470,7 +470,7 @@ def budgets(
     return frame(
         hv.Overlay(layers),
         backend,
-        title=FIGURES["budget"],
+        title=f"{FIGURES['budget']}; grey: first and last tenth",
         xlabel="direction, largest eigenvalue first",
         ylabel="share",
         xlim=(float(now["directions_start"]), float(now["directions_end"])),
@@ -510,7 +510,7 @@ def cumulated(
     return frame(
         hv.Overlay(layers),
         backend,
-        title=FIGURES["cumulated"],
+        title=f"{FIGURES['cumulated']}; grey: first and last tenth",
         xlabel="direction, largest eigenvalue first",
         ylabel="share, summed",
         xlim=(float(now["directions_start"]), float(now["directions_end"])),

@@ -16,7 +16,7 @@ FIGURES = {
         "leak",
         "Fingerprint box",
     ],
-    "robustness": ["oracle gate", "tau", "sensitivity over oracle gate and tau"],
+    "robustness": ["oracle gate", "tau", "Sensitivity; ring: this rule, cross: the published one"],
     "rates": ["tau", "rate", "specificity"],
     "contrast": ["best-unsup, AUROC", "cat, ViT-B/16", "automobile, ResNet-50"],
 }

@@ -15,10 +15,12 @@ from functools import lru_cache
 import holoviews as hv
 import numpy as np
 import pytest
+from bokeh.core.property.validation import validate
 from bokeh.core.property.vectorization import Field, Value
 from bokeh.models import GlyphRenderer, Span
 from matplotlib import colors
 from matplotlib.collections import LineCollection, PatchCollection, PathCollection
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.markers import MarkerStyle
 
@@ -29,7 +31,6 @@ from dashboards.embeddings import EmbeddingsPage
 from dashboards.fingerprint import FingerprintPage
 from dashboards.lodo import LodoPage
 from dashboards.mechanism import MechanismPage
-from dashboards.predictions import PredictionsPage
 from dashboards.purity import PurityPage
 from dashboards.whitening import WhiteningPage
 
@@ -63,17 +64,7 @@ def embeddings():
     return page
 
 
-def predictions():
-    rng = np.random.default_rng(7)
-    p = rng.beta(1, 4, 600).round(3)
-    y = (rng.random(600) < p).astype(int)
-    page = PredictionsPage()
-    page.load(b"p,y\n" + b"".join(b"%g,%d\n" % row for row in zip(p, y, strict=True)), "preds.csv")
-    page.use()
-    return page
-
-
-# name: (how the page is made, its figures)
+# name: (how the page is made, its figures; of those that one function draws from other columns, one)
 PAGES = {
     "fingerprint": (
         lambda: FingerprintPage("?tau=0.6&hidden=excluded"),
@@ -81,9 +72,9 @@ PAGES = {
     ),
     "fingerprint computed": (
         lambda: FingerprintPage("?battery=computed&tau=0.7"),
-        ("scatter", "map", "area", "contrast"),
+        ("scatter", "area"),
     ),
-    "detail": (detail, ("maha", "knn", "oracle", "roc")),
+    "detail": (detail, ("maha", "roc")),
     "whitening": (WhiteningPage, ("auroc", "histograms", "spectrum", "budget", "cumulated")),
     "audit": (AuditPage, ("published", "own", "index", "pairs", "spaces")),
     "purity": (
@@ -96,14 +87,13 @@ PAGES = {
     ),
     "lodo": (
         lambda: LodoPage("?case=penguins"),
-        ("gap", "known", "left-out", "composition", "retention", "ablation", "explanation"),
+        ("gap", "left-out", "composition", "retention", "ablation", "explanation"),
     ),
     "learn": (
         lambda: MechanismPage("?step=6"),
         ("plane", "histograms", "roc", "box", "reliability", "purity"),
     ),
-    "embeddings": (embeddings, ("box", "contrast", "histograms", "spectrum")),
-    "predictions": (predictions, ("purity",)),
+    "embeddings": (embeddings, ("box", "contrast", "spectrum")),
 }
 FIGURES = [(page, name) for page, (_, names) in PAGES.items() for name in names]
 
@@ -125,23 +115,25 @@ def page_of(case):
 
 @lru_cache
 def both(case, name):
-    """Return the panels of a figure in both drawings, and the SVG."""
-    page, held, put = page_of(case), [], export._put
-    size = (260, 65) if name == "graded" else export.SIZE
+    """Return the panels of a figure in both drawings; where things stand on the sheet is for others to see."""
+    page, held = page_of(case), []
     shown = hv.renderer("bokeh").get_plot(page.figure(name)).state
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export, "_put", lambda drawn, *more: (held.append(drawn), put(drawn, *more)))
-        svg = export.draw(lambda backend: page.figure(name, backend), "svg", size=size).getvalue()
+        patch.setattr(export, "_put", lambda drawn, *more: held.append(drawn))
+        patch.setattr(export, "_lay_out", lambda *more: None)
+        patch.setattr(Figure, "savefig", lambda *more, **options: None)
+        export.draw(lambda backend: page.figure(name, backend), "svg")
     axes = [a for a in held[0].axes if a.get_label() != "<colorbar>"]
     panels = [panel for panel, *_ in shown.children] if hasattr(shown, "children") else [shown]
-    return list(zip(panels, axes, strict=True)), svg.decode()
+    return list(zip(panels, axes, strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def no_collection():
-    """Let the collector rest: thousands of small models are made, and kept."""
+    """Let the collector rest, and Bokeh's checks of types: thousands of small models are made, and kept."""
     gc.disable()
-    yield
+    with validate(False):
+        yield
     both.cache_clear()
     page_of.cache_clear()
     gc.enable()
@@ -329,8 +321,7 @@ def title(axes):
 
 @pytest.mark.parametrize(("case", "name"), FIGURES)
 def test_every_mark_of_the_file_is_that_of_the_screen(case, name):
-    panels, svg = both(case, name)
-    for shown, axes in panels:
+    for shown, axes in both(case, name):
         screen, paper = Counter(of_bokeh(shown)), Counter(of_matplotlib(axes))
         for mark in PURPOSE.get((case, name), ()):
             del screen[mark]
@@ -358,10 +349,7 @@ def test_every_mark_of_the_file_is_that_of_the_screen(case, name):
             assert (axes.get_xscale() if way == "x" else axes.get_yscale()) == (
                 "log" if "Log" in type(axis).__name__ else "linear"
             )
-            if label:
-                assert f">{label.split(' ')[0]}" in svg
         assert title(axes)
-        assert f">{title(axes)}</text>" in svg
 
 
 # ---- and with the answers
@@ -369,7 +357,7 @@ def test_every_mark_of_the_file_is_that_of_the_screen(case, name):
 
 def drawn_points(case, name, **wanted):
     """Return x, y, face and edge of each point that matplotlib draws, of one mark if it is named, in order."""
-    ((_, axes),), _ = both(case, name)
+    ((_, axes),) = both(case, name)
     marks = [mark for mark in of_matplotlib(axes) if mark[0] == "point"]
     return sorted(
         (x, y, face, edge) for _, x, y, mark, face, edge in marks if mark in wanted.get("marks", (mark,))
@@ -386,7 +374,7 @@ def rows_of(x, y, face, edge):
 def strokes_of(case, name, panel=0):
     """Return the pieces of lines that matplotlib draws, by colour."""
     found = {}
-    for kind, *ends, color in of_matplotlib(both(case, name)[0][panel][1]):
+    for kind, *ends, color in of_matplotlib(both(case, name)[panel][1]):
         if kind == "stroke":
             found.setdefault(color, set()).update(ends)
     return found
@@ -408,7 +396,7 @@ def test_the_box_shows_what_fires_and_what_is_wrong():
 
 def test_histograms_are_the_counts():
     frame = page_of("detail").data("maha")
-    ((_, axes),), _ = both("detail", "maha")
+    ((_, axes),) = both("detail", "maha")
     found = Counter((a, c, d) for kind, a, b, c, d, *_ in of_matplotlib(axes) if kind == "box")
     expected = Counter()
     for kind in ("id", "ood"):
@@ -425,7 +413,7 @@ def test_the_budget_has_two_points_for_each_direction():
     ]
     found = drawn_points("whitening", "budget")
     assert sorted(m[2:] for m in found) == sorted(m[2:] for m in expected)
-    low = both("whitening", "budget")[0][0][1].get_ylim()[0]  # what is less stands at the foot
+    low = both("whitening", "budget")[0][1].get_ylim()[0]  # what is less stands at the foot
     order = [np.sort([max(m[1], low) for m in of if m[2] == PAPER]) for of in (found, expected)]
     np.testing.assert_allclose(*order, rtol=1e-4)
 
@@ -445,7 +433,7 @@ def test_purity_curves_are_the_data_in_the_vectors_colours():
     drawn = strokes_of("purity", "purity")
     for (_, data), color in zip(curves, theme.VECTOR_COLOR, strict=False):
         assert drawn[on_paper(color)] == {(number(k), number(p)) for k, p in data[["k", "purity"]].to_numpy()}
-    legend = both("purity", "purity")[0][0][1].get_legend()
+    legend = both("purity", "purity")[0][1].get_legend()
     assert [t.get_text() for t in legend.get_texts()] == ["convicts", *page_of("purity").titles[:2]]
 
 
@@ -483,16 +471,17 @@ def test_the_plane_shows_rows_of_the_world_and_nothing_else():
     away = np.sqrt(((found[:, None] - rows) ** 2).sum(axis=2)).min(axis=1)
     assert len(found) == 100
     assert away.max() < 1e-4
+    legend = both("learn", "plane")[0][
+        1
+    ].get_legend()  # of no mark that is not there: the class is not in the fit set
+    assert [t.get_text() for t in legend.get_texts()] == ["fit set", "ID test", "OOD class, test"]
 
 
-def test_eigenvalues_and_predictions_are_the_data():
+def test_eigenvalues_are_the_data():
     frame = page_of("embeddings").data("spectrum")
     drawn = set().union(*strokes_of("embeddings", "spectrum").values())
     for column in ("eigenvalue", "shrunk"):
         assert {(number(x), number(y)) for x, y in frame[["end", column]].to_numpy()} <= drawn
-    curve = page_of("predictions").data()
-    ends = strokes_of("predictions", "purity")[on_paper(theme.VECTOR_COLOR[0])]
-    assert ends == {(number(k), number(p)) for k, p in curve[["k", "purity"]].to_numpy()}
 
 
 # ---- the files
@@ -519,13 +508,17 @@ def pdf_text(data):
     return "\n".join(shown)
 
 
-def test_a_second_drawing_is_the_same_file():
-    assert file_of("whitening", "budget", "svg").decode() == both("whitening", "budget")[1]
-    pdf = file_of("lodo", "gap", "pdf")
-    assert pdf == file_of("lodo", "gap", "pdf")
-    found = pdf_text(pdf)
+def test_what_is_in_the_files():
+    svg = file_of("whitening", "budget", "svg")
+    assert svg == file_of("whitening", "budget", "svg")
+    for words in (
+        "Budget of each direction; grey: first and last tenth",
+        "direction, largest eigenvalue first",
+        "share",
+    ):
+        assert f">{words}</text>" in svg.decode()
+    found = pdf_text(file_of("lodo", "gap", "pdf"))
     assert "Each source when it is left out" in found
     assert "Gentoo" in found
     png = file_of("learn", "box", "png", dpi=72)
-    assert png == file_of("learn", "box", "png", dpi=72)
     assert imread(io.BytesIO(png))[0, 0, :3].tolist() == list(colors.to_rgb(theme.LIGHT["bg"]))

@@ -309,3 +309,48 @@ def test_a_legend_leaves_the_frame_and_labels_do_not_touch(monkeypatch):
     assert all(left[1] < right[0] for left, right in pairwise(boxes))
     edge = imread(io.BytesIO(png))[:, -1, :3]
     assert (edge == 1).all()  # whole letters: the last column of pixels is paper
+
+
+def test_names_of_many_rows_shrink_and_those_of_groups_are_broken(monkeypatch):
+    held = []
+    monkeypatch.setattr(export, "_put", lambda drawn, *more: held.append(drawn))
+    names = [(float(i), f"a source of name {i}") for i in range(16)]
+    groups = [(2.0, "ResNet on Fashion-MNIST"), (6.0, "ViT on Fashion-MNIST"), (11.0, "ViT on MNIST")]
+
+    def drawn(**options):
+        def figure(backend):
+            layers = hv.Overlay([hv.Rectangles([(0, 0, 15, 15)])])
+            return layers.opts(hv.Options("Overlay", backend=backend, show_legend=False, **options))
+
+        export.draw(figure, "png", preset="slide", dpi=50)
+        return held[-1].axes[0], held[-1].canvas.get_renderer()
+
+    axes, renderer = drawn(xticks=names, yticks=names, xrotation=90)
+    frame, sheet = axes.get_window_extent(renderer), axes.get_figure().bbox
+    assert frame.height > 0.55 * sheet.height  # 0.33 is the least that labels leave
+    boxes = sorted((b.y0, b.y1) for b in (t.get_window_extent(renderer) for t in axes.get_yticklabels()))
+    assert all(low[1] < high[0] + 1 for low, high in pairwise(boxes))
+    sizes = {t.get_fontsize() for t in (*axes.get_yticklabels(), *axes.get_xticklabels())}
+    assert len(sizes) == 1
+    assert 6 < sizes.pop() < 14
+
+    axes, _ = drawn(xticks=groups, xlim=(0, 22))
+    said = [t.get_text() for t in axes.get_xticklabels() if t.get_visible()]
+    assert [text.replace("\n", " ") for text in said] == [name for _, name in groups]
+    assert "\n" in said[0]
+
+
+def test_a_short_logarithmic_axis_has_plain_numbers(monkeypatch):
+    held = []
+    monkeypatch.setattr(export, "_put", lambda drawn, *more: held.append(drawn))
+
+    def figure(backend):
+        options = {"logx": True, "xlim": (15, 250), "ylim": (0, 1)}
+        layers = hv.Overlay([hv.Curve([(15, 0.2), (250, 0.4)])])
+        return layers.opts(hv.Options("Overlay", backend=backend, **options))
+
+    export.draw(figure, "png", dpi=50)
+    (axes,) = held[0].axes
+    ticks = [*axes.xaxis.get_major_ticks(), *axes.xaxis.get_minor_ticks()]
+    said = {t.label1.get_text() for t in ticks if t.label1.get_visible() and 15 <= t.get_loc() <= 250}
+    assert {"20", "100", "200"} <= said - {""} <= {f"{n}" for n in (*range(20, 100, 10), 100, 200)}
