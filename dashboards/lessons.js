@@ -281,7 +281,7 @@ export function render({model, view, el}) {
     const explore = make("button", {type: "button", class: "main next"}, "Explore the world")
     explore.addEventListener("click", () => go("world"))
     const afresh = Object.keys(said).length ? make("button", {type: "button", class: "plain"}, "Start afresh") : null
-    afresh?.addEventListener("click", () => { data.guesses = {}; keep(); go("1") })
+    afresh?.addEventListener("click", () => { data.guesses = {}; looked.clear(); keep(); go("1") })
     body.replaceChildren(
       make("h1", {}, "Your answers"),
       make("p", {class: "text"}, answered ? "Ring: your guess. Diamond: what came out." : Object.keys(said).length ? "Diamond: what came out." : "You have not answered yet: every lesson asks before it shows."),

@@ -25,7 +25,7 @@ from dashboards import mechanism_answers as answers
 from dashboards import theme
 from dashboards.cards import card, downloads
 from dashboards.figures import mechanism as figures
-from dashboards.lessons import END, WORLD, Player, valid_guesses
+from dashboards.lessons import END, ENDING, FREE, WORLD, Player, valid_guesses
 from dashboards.live import STRIP_CSS, Attribute, Column, Live, Slider
 from dashboards.marks import LEGEND_CSS, regime_mark
 from dashboards.markup import link_note, markup
@@ -456,6 +456,38 @@ class MechanismPage(pn.viewable.Viewer):
     def revealed(self) -> bool:
         """Whether the lesson's answer is on the screen."""
         return self.player.revealed(self.state.step)
+
+    def reveal(self) -> None:
+        """Show the lesson's answer, unasked: where nobody is asked, as in a report, nothing is kept back."""
+        if self.number and not self.revealed:
+            self.player.guesses = {**self.player.guesses, self.state.step: None}
+
+    def words(self) -> tuple[str, ...]:
+        """Return what the step says, plain text: its heading with the answer, then what leads to it and what follows.
+
+        Examples
+        --------
+        >>> MechanismPage("?step=4").words()[0][:60]
+        'Lesson 4, Or just hard? It stays silent, because the line re'
+        """
+        if self.state.step == END:
+            return (ENDING["title"], *(check["text"] for check in ENDING["checks"]))
+        if not self.number:
+            return (FREE["title"],)
+        one = self.lessons[self.number - 1]
+        stop = "" if one.title.endswith("?") else "."
+        # The curves of lesson 8 show its further cases, too.
+        also = [f"{case.label}: {case.text}" for case in one.also] if self.number == LAST else []
+        told = (one.text, one.question, one.found(), *also)
+        return (f"Lesson {one.number}, {one.title}{stop} {one.reveal}", *filter(None, told))
+
+    def views(self) -> tuple[str, ...]:
+        """Return the figures that the step shows once it is answered."""
+        if self.number == LAST:
+            return ("reliability", "purity")
+        if self.state.step == END:
+            return ()
+        return ("plane", *VIEWS.get(self.number, ("histograms", "roc", "box")))
 
     @property
     def case(self) -> dict[str, Any]:

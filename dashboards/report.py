@@ -10,7 +10,7 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +22,7 @@ from bokeh.document import Document
 from panel.custom import JSComponent
 from panel.io.state import set_curdoc
 
-from dashboards import theme
+from dashboards import fonts, theme
 from dashboards.export import state_says
 from dashboards.markup import link_note, markup
 from dashboards.page_file import computed
@@ -90,6 +90,7 @@ class ReportState(PageState):
         Takes the name of a page and returns its state, ready to read a link; by default that of a session without data.
     """
 
+    understands = ("add",)  # sections to be put behind those that there are
     sections = param.List(default=[], item_type=tuple, label="sections")
     heading = param.String(default="", label="title")
     author = param.String(default="", label="author")
@@ -122,9 +123,10 @@ class ReportState(PageState):
 
     def _read(self, query: str) -> list[str]:
         asked, told = asked_of(query), []
-        sections: list[tuple[str, str, str]] = []
+        more = "add" in asked  # to what there is
+        sections: list[tuple[str, str, str]] = list(self.sections) if more else []
         self.lost = {}
-        for part in filter(None, asked.get("sections", "").split(";")):
+        for part in filter(None, asked.get("add" if more else "sections", "").split(";")):
             page, state, note = (unquote(text) for text in (*part.split(":"), "", "")[:3])
             if page not in (*PAGES, "embeddings") or len(sections) >= MOST:
                 told.append(f"The link names a section “{page[:60]}”, which cannot be had; it is left out.")
@@ -134,9 +136,12 @@ class ReportState(PageState):
                 told.append(f"The link names a section “{TITLES[page]}” with no audit; it is left out.")
                 continue
             told += [f"Section {len(sections) + 1}, {TITLES[page]}: {one}" for one in sentences]
+            if more and self.holds(page, found, sections):
+                told.append(twice(page))
+                continue
             sections.append((page, found, note[: LONGEST["note"]]))
         words = {
-            n: asked.get(n, "")[: LONGEST["title" if n == "heading" else n]]
+            n: asked.get(n, getattr(self, n) if more else "")[: LONGEST["title" if n == "heading" else n]]
             for n in ("heading", "author", "notes")
         }
         self.param.update(sections=sections, **words)
@@ -154,6 +159,17 @@ class ReportState(PageState):
             self.missing = tuple(dict.fromkeys(name for names in self.lost.values() for name in names))
             return state, told[1:]  # the first says that it waits
         return (written(one) if told else state), told
+
+    def holds(self, page: str, state: str, sections: Sequence[tuple[str, str, str]] | None = None) -> bool:
+        """Tell whether a section shows the same page in the same state, however the two are written."""
+
+        def whole(state: str) -> str:
+            one = self._opened(page)
+            one.read(state)
+            return state if one.missing else written(one)
+
+        there = self.sections if sections is None else sections
+        return whole(state) in [whole(other) for name, other, _ in there if name == page]
 
     def waits_in(self, state: str) -> bool:
         """Tell whether a section's state names a file that is missing."""
@@ -204,6 +220,17 @@ class ReportState(PageState):
         if self.missing:
             self._look_again()
         self.told = [self.waits_for_words()] if self.missing else []
+
+
+def twice(page: str) -> str:
+    """Say that a section is not taken a second time.
+
+    Examples
+    --------
+    >>> twice("purity")
+    'Purity is in the report already, with the same data and the same state; it was not added again.'
+    """
+    return f"{TITLES[page]} is in the report already, with the same data and the same state; it was not added again."
 
 
 class Desk(JSComponent):
@@ -300,7 +327,12 @@ class ReportPage(pn.viewable.Viewer):
         """Add a page, as it was left in this session, or as it starts."""
         if name not in self._offered() or len(self.state.sections) >= MOST:
             return
-        self.state.sections = [*self.state.sections, (name, self._state_of(name), "")]
+        state = self._state_of(name)
+        self.alert = twice(name) if self.state.holds(name, state) else ""
+        if self.alert:
+            self.look()
+        else:
+            self.state.sections = [*self.state.sections, (name, state, "")]
 
     def remove(self, at: int) -> None:
         """Take a section out."""
@@ -409,7 +441,8 @@ class ReportPage(pn.viewable.Viewer):
         if content:
             self.files[kind] = content
             if self._report is not None:
-                self.alert = " ".join(self._report[1].told)
+                letters = fonts.says(self._report[1].lost) if kind == "pdf" else ""
+                self.alert = " ".join(filter(None, (*self._report[1].told, letters)))
             self.desk.give(f"leakviz-report.{kind}", content, kind)
         self.look()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import io
+import itertools
 import json
 import re
 import signal
@@ -19,19 +20,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tqdm import tqdm
-
+from dashboards import fonts
 from dashboards.embeddings import DEFAULTS as USUAL
 from dashboards.embeddings import is_battery, own_battery
-from dashboards.embeddings_result import known_to_be, make_result, read_battery, renamed
+from dashboards.embeddings_result import known_to_be, make_result, read_battery, read_from, renamed
 from dashboards.lodo_answers import Subject
 from dashboards.lodo_own import MODELS, subject_of
 from dashboards.predictions import judge
 from dashboards.report_content import asked_section, file_facts, makers, named_own
-from dashboards.report_file import Asked, Report, applying, html_of, make_report, pdf_of
+from dashboards.report_file import Asked, Report, applying, html_of, make_report, pdf_figures, pdf_with
 from dashboards.shelf import Shelf
 from dashboards.wizard import untaken
 from leakviz import report as core
+from leakviz._progress import Progress, bar
 from leakviz._stop import STOPPED
 from leakviz.cli import unusable
 from leakviz.embeddings import inspect_embeddings
@@ -154,13 +155,14 @@ def _read_features(
     result = make_result(found, options, job, facts["name"])
     taken = {a.title for a in shelf.audits if a.name != result.audit.name}
     result = renamed(result, untaken(facts["name"], taken))
+    known = found.read().content_hash
+    result = read_from(result, facts, known, wanted)
     if "regime" in wanted:
         result = known_to_be(result, wanted["regime"])
     battery = result.battery()
     name = result.audit.name
     shelf.audits = [*(a for a in shelf.audits if a.name != name), result.audit]
     shelf.batteries = [*(b for b in shelf.batteries if b.name != name), *([battery] if battery else [])]
-    known = found.read().content_hash
     return Own(name, {**facts, "content_hash": known, "options": dict(wanted)}, result)
 
 
@@ -330,8 +332,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return STOPPED
     except InputError as error:
-        return unusable(error)
-    for sentence in (*report.told, *report.differs):
+        return unusable(error, answers=not asked["from"])
+    for sentence in (*report.told, *report.differs, *filter(None, [fonts.says(report.lost)])):
         print(f"leakviz: {sentence}", file=sys.stderr)
     sections = report.document["sections"]
     for i, section in enumerate(sections, start=1):
@@ -355,12 +357,7 @@ def _from_command(asked: Mapping[str, Any]) -> tuple[Report, dict[str, Path]]:
     before = None
     meta = {name: asked[name] for name in ("title", "author", "notes", "date")}
     owns: list[Own] = []
-    with _bar("reading") as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
+    with bar("reading", delay=0) as progress:
         if asked["from"]:
             path = Path(asked["from"])
             if not path.is_file():
@@ -387,10 +384,10 @@ def _from_command(asked: Mapping[str, Any]) -> tuple[Report, dict[str, Path]]:
         for page, state, note in wanted
     ]
     known = makers({own.name: own.audited for own in owns if own.audited is not None})
-    with _bar("pages", len(sections)) as bar:
+    with bar("pages", delay=0, total=len(sections)) as progress:
         report = make_report(
             sections, known, shelf=shelf, files=[own.facts for own in owns], before=before,
-            progress=lambda what: bar.update(1), **meta,
+            progress=_counted(progress, len(sections)), **meta,
         )  # fmt: skip
     used = " ".join(section["state"] for section in report.document["sections"])
     told += [
@@ -431,18 +428,26 @@ def _wanted(asked: Mapping[str, Any], owns: Sequence[Own]) -> list[tuple[str, st
 def _contents(report: Report, paths: Mapping[str, Path]) -> dict[Path, bytes]:
     drawn = sum(len(section.figures) for section in report.sections)
     contents: dict[Path, bytes] = {}
-    with _bar("drawing", drawn * len({"out", "pdf"} & set(paths))) as bar:
+    total = drawn * len({"out", "pdf"} & set(paths))
+    figures: list[list[bytes]] = []
+    with bar("drawing", delay=0, total=total) as progress:
+        count = _counted(progress, total)
         if "out" in paths:
-            contents[paths["out"]] = html_of(report, lambda what: bar.update(1)).encode()
+            contents[paths["out"]] = html_of(report, count).encode()
         if "pdf" in paths:
-            contents[paths["pdf"]] = pdf_of(report, lambda what: bar.update(1))
+            figures = pdf_figures(report, count)
+    if "pdf" in paths:
+        with bar("setting the pages of the PDF", delay=0) as progress:
+            contents[paths["pdf"]] = pdf_with(report, figures, progress)
     if "json" in paths:
         contents[paths["json"]] = core.write_report(report.document).encode()
     return contents
 
 
-def _bar(what: str, total: int | None = None) -> Any:
-    return tqdm(desc=what, total=total, unit="", disable=None, delay=1, leave=False)
+def _counted(progress: Progress, total: int) -> Callable[[str], object]:
+    """Return what is called before each step, and tells how many are done."""
+    steps = itertools.count()
+    return lambda what: progress(next(steps), total)
 
 
 if __name__ == "__main__":

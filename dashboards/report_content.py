@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,11 +28,14 @@ from dashboards.embeddings_result import FIGURES as SPLIT_FIGURES
 from dashboards.embeddings_result import GATES, TAUS, ResultView, result_answers
 from dashboards.figures import audit as audit_figures
 from dashboards.figures import calibration as calibration_figures
+from dashboards.figures import detail as detail_figures
 from dashboards.figures import fingerprint as fingerprint_figures
 from dashboards.figures import lodo as lodo_figures
 from dashboards.figures import mechanism as mechanism_figures
 from dashboards.figures import purity as purity_figures
 from dashboards.figures import whitening as whitening_figures
+from dashboards.lessons import WORLD
+from dashboards.mechanism_answers import twins, twins_table
 from dashboards.page_file import ALIASES, LEFT_OUT
 from dashboards.provenance import hash_of_arrays, sources
 from dashboards.purity import ARMS
@@ -58,12 +62,22 @@ class Figure(NamedTuple):
     size : (width, height) in mm
     caption : str
         What its marks are; where the numbers are from and the state are added.
+    small : bool
+        Whether it stands beside another one, after those that are large.
+    part : str
+        What of the page draws it, an attribute; by default the page itself.
     """
 
     name: str
     title: str
     size: tuple[float, float]
     caption: str
+    small: bool = False
+    part: str = ""
+
+    def of(self, page: Any) -> Any:
+        """Return what draws it."""
+        return getattr(page, self.part) if self.part else page
 
 
 @dataclass(frozen=True)
@@ -190,6 +204,8 @@ def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
     ['smooth leak below the ceiling']
     """
     kind = _KINDS[name]
+    if kind.settle is not None:
+        kind.settle(page)
     verdict, says = _heading(kind.heading(page))
     figures = tuple(kind.figures(page))
     tables = [part for of, text in kind.tables(page) for part in _tables(of, text)]
@@ -210,7 +226,7 @@ def section_of(name: str, page: Any, *, title: str, note: str = "") -> Section:
             {
                 "name": f.name,
                 "title": f.title,
-                "caption": export.sentences(f.caption, _says(page, f.name)),
+                "caption": export.sentences(f.caption, _says(f.of(page), f.name)),
             }
             for f in figures
         ],
@@ -228,8 +244,10 @@ def _says(page: Any, figure: str) -> str:
     return export.sentences(f"Source: {source}" if source else "", f"State: {state}" if state else "")
 
 
-def _stated(name: str, state: PageState) -> list[str]:
+def _stated(name: str, state: Any) -> list[str]:
     """Return the parameters that a report gives: all, but those of simulated arms that are not shown."""
+    if name == "learn":  # a lesson is a world of its own; the controls stand idle
+        return [n for n in state.names() if n == "step" or (state.step == WORLD and n != "present")]
     simulates = any(str(getattr(state, n)).startswith(SIMULATED) for n in state.names())
     return [n for n in state.names() if simulates or name != "purity" or n not in ARMS]
 
@@ -258,9 +276,14 @@ def whole_state(name: str, state: PageState) -> str:
 
 def _parameters(name: str, page: Any) -> list[list[str]]:
     """Return the state, label and value, whatever it is: the defaults too."""
+    if name == "learn":
+        return [[label, text] for label, text in page.shown().items()]
     state, rows = page.state, []
     for parameter in _stated(name, state):
         value = getattr(state, parameter)
+        if isinstance(value, str) and value.startswith(OWN):
+            rows.append([state.label(parameter), _name_of(page, value)])
+            continue
         text = f"{value:g}" if isinstance(value, float) else str(value)
         if isinstance(value, (list, tuple)):
             text = ", ".join(map(str, value)) or "none"
@@ -271,6 +294,17 @@ def _parameters(name: str, page: Any) -> list[list[str]]:
                 shown = f"{told} ({text})" if told not in (text, "") else text
         rows.append([state.label(parameter), shown])
     return rows
+
+
+def _name_of(page: Any, own: str) -> str:
+    """Return what people call data of the user's own that a page shows: the file's name."""
+    if own == OWN:  # on the page Whitening, the OOD rows of the file
+        return str(page.state.title("ood", own))
+    with suppress(KeyError, ValueError):
+        told = "" if not hasattr(page, "shelf") else page.shelf.get(own).title
+        if told:
+            return str(told)
+    return str(page.subject)
 
 
 class SplitState(PageState):
@@ -298,6 +332,7 @@ class SplitPage:
     """
 
     title = "Your embeddings"
+    figure_state = {"box": ("gate", "tau"), **dict.fromkeys(("contrast", "histograms", "spectrum"), ())}
 
     def __init__(self, audits: Mapping[str, Any], query: str, shelf: Shelf):
         self.state = SplitState()
@@ -467,13 +502,34 @@ def _data(page: Any, files: Sequence[str]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "title": source.title,
-                "source": source.source,
+                "source": _unhashed(source.source),
                 "content_hash": source.content_hash,
                 "file": f"data/{file}" if here else "",
                 "sha256": sha256_of(path) if here and path is not None else "",
             }
         )
     return rows
+
+
+def _unhashed(source: str) -> str:
+    """Return a line of provenance without the short hash of the numbers: a report has the whole one beside it.
+
+    Examples
+    --------
+    >>> _unhashed("your file 'a': k 50; SHA-256 of the numbers 9b21730bc41c")
+    "your file 'a': k 50"
+    """
+    return re.sub(r"; SHA-256 of the numbers [0-9a-f]{12}$", "", source)
+
+
+def _predictions_data(vectors: Sequence[Vector], page: Any) -> list[dict[str, Any]]:
+    """Return where predictions are from; of a user's file, which answer was taken for the event, too."""
+    rows = _data(page, _vector_files([v.name for v in vectors]))
+    events = [dict(v.options).get("positive", "1") if v.name.startswith(OWN) else "" for v in vectors]
+    return [
+        {**row, "source": f"{row['source']}; positive class {event}"} if event else row
+        for row, event in zip(rows, events, strict=True)
+    ]
 
 
 def _battery_file(name: str) -> str:
@@ -494,6 +550,29 @@ class Kind(NamedTuple):
     data: Callable[[Any], list[dict[str, Any]]]
     limits: Callable[[Any], list[core.Limit]]
     methods: Callable[[Any], list[str]]
+    settle: Callable[[Any], object] | None = None  # before it is read
+
+
+def _detail_figures(page: Any) -> list[Figure]:
+    """Return the figures of the setting that is chosen; none where none is, or its scores are not here."""
+    detail = page.detail
+    if detail is None or detail.detail is None:
+        return []
+    colours = "Grey: ID test rows. Colour: OOD rows"
+    return [
+        Figure(
+            name, f"{name_of(detail)}, {detail_figures.TITLES[name]}", (100, 75),
+            f"{name_of(detail)}. "
+            + ("Solid: Mahalanobis. Dashed: kNN. Dotted: oracle LDA" if name == "roc" else f"{detail_figures.TITLES[name]}. {colours}"),
+            small=True, part="detail",
+        )
+        for name in detail_figures.FIGURES
+    ]  # fmt: skip
+
+
+def name_of(detail: Any) -> str:
+    """Return what a detail calls its setting."""
+    return " ".join(words for _, words in read_html(detail.live.text("title")).paragraphs)
 
 
 def _fingerprint_figures(page: Any) -> list[Figure]:
@@ -502,19 +581,61 @@ def _fingerprint_figures(page: Any) -> list[Figure]:
             "scatter", fingerprint_figures.FIGURES["scatter"], export.SIZE,
             "Each mark is a setting; filled: the rule fires; ringed: an error. The box is where it fires",
         ),
+        "map": Figure(
+            "map", fingerprint_figures.FIGURES["map"], (120, 80),
+            f"At each gate and tau, {fingerprint_figures.METRICS[page.state.metric][1]}. The ring is where the sliders stand, the "
+            "cross is what the paper fixed beforehand (0.95, 0.65)", small=True,
+        ),
         "rates": Figure(
-            "rates", fingerprint_figures.FIGURES["rates"], (120, 80), fingerprint_figures.RATES_SAY,
+            "rates", fingerprint_figures.FIGURES["rates"], (120, 80), fingerprint_figures.RATES_SAY, small=True,
         ),
         "area": Figure(
             "area", fingerprint_figures.FIGURES["area"], (120, 80),
-            "AUROC of the fingerprint score, leaks against clean settings. Band: DeLong 95 %",
+            "AUROC of the fingerprint score, leaks against clean settings. Band: DeLong 95 %", small=True,
         ),
         "contrast": Figure(
             "contrast", fingerprint_figures.FIGURES["contrast"], (200, 85),
             "Matched pairs: best-unsup of the leaked and of the excluded class",
         ),
     }  # fmt: skip
-    return [known[name] for name in page.figure_names() if name in known]
+    found = [known[name] for name in page.figure_names()]
+    return [*sorted(found, key=lambda figure: figure.small), *_detail_figures(page)]
+
+
+def _whitening_heading(page: Any) -> str:
+    """Return the page's heading, with the fit set of which its numbers are before them."""
+    state = page.state
+    audit = state.audit()
+    of = {
+        "without": "Fitted without the OOD class: ",
+        "chosen": f"Fitted on chosen classes ({', '.join(map(str, state.classes))}): ",
+    }.get(state.fit, "Fitted on all rows of the fit set: ")
+    top, below = _heading(page._heading())
+    text = f"<h1>{html.escape(of + top[:1].lower() + top[1:])}</h1>"
+    text += "".join(f"<p>{html.escape(words)}</p>" for words in below)
+    if audit is not None and audit.without is not None and state.fit == "without":
+        text += (
+            "<p>The fit set as it was given holds rows of the OOD class; they are left out here, and these numbers are not of "
+            "the fit set as given.</p>"
+        )
+    return text
+
+
+def _whitening_data(page: Any) -> list[dict[str, Any]]:
+    rows = _data(page, [f"battery/grey.{page.state.features}.nc"])
+    audit = page.state.audit()
+    return _of_file(rows, audit.file if audit is not None else "")
+
+
+def _of_file(rows: list[dict[str, Any]], file: Any) -> list[dict[str, Any]]:
+    """Return the data of a page that shows one file of the user's, with the hash of all the numbers that were read from it."""
+    return rows if isinstance(file, str) else [{**row, "content_hash": file["content_hash"]} for row in rows]
+
+
+def _show_chosen(page: Any) -> None:
+    """Have the page "In the wild" work out the setting that is chosen, if it was computed here."""
+    here = page.state.chosen in page.detail.battery.dataset["setting"].values
+    page.detail.show_setting(page.state.chosen if here else "")
 
 
 def _whitening_limits(page: Any) -> list[core.Limit]:
@@ -587,6 +708,8 @@ def _lodo_figures(page: Any) -> list[Figure]:
         "retention": "Each mark is a feature; left of the line is less than the threshold. Colour and mark: the source that it hangs on",
         "ablation": "Bars: 95 % intervals (DeLong)"
         + (random if ablated is not None and ablated.sizes["draw"] else ""),
+        "explanation": f"Row {page.state.row}, the features that lead its score. Light: attribution, coefficient times the "
+        "standardised value. Full: times retention",
     }
     rows_high = float(np.clip(50 + 6 * page.answer().sizes["source"], 70, 110))
     return [
@@ -603,28 +726,54 @@ def _lodo_figures(page: Any) -> list[Figure]:
 
 def _lodo_data(page: Any) -> list[dict[str, Any]]:
     shown = page.shown
-    file = "" if str(shown.case).startswith(OWN) else f"lodo/{shown.case}__{shown.model}.nc"
-    return _data(page, [file])
+    own = str(shown.case).startswith(OWN)
+    rows = _data(page, ["" if own else f"lodo/{shown.case}__{shown.model}.nc"])
+    read = page.answer().attrs.get("source_hash")  # of the table, which is the file's
+    return [{**row, "content_hash": read} for row in rows] if own and read else rows
 
 
 def _learn_figures(page: Any) -> list[Figure]:
+    said = (_words_of(page, name) for name in ("levels_caption", "line_caption", "away_says"))
+    drawn = " ".join(filter(None, said))
     captions = {
-        "plane": "Simulated rows of two features, and level lines of what the detector finds familiar",
-        "histograms": "Grey: ID test rows. Colour: OOD rows",
-        "roc": "The line with labels, and the detector without",
+        "plane": f"Simulated rows of two features; crosses: centres. {drawn}".strip(),
+        "histograms": f"Test rows, {_words_of(page, 'unit_says')}. Grey: known classes. Colour: the OOD class",
+        "roc": "Of the detector: the area below the line is its AUROC. Dotted: a coin",
+        "box": "In the box the rule fires. Rings: the class in the fit set, and out of it",
+        "reliability": "Groups of equally many records: how many of each have the event. Dotted: as many as predicted",
+        "purity": "Of the k records with the highest risk, the share that has the event",
     }
-    sizes = {"plane": (120, 90)}
     return [
-        Figure(n, mechanism_figures.FIGURES[n], sizes.get(n, (90, 75)), text) for n, text in captions.items()
-    ]
+        Figure(
+            name, mechanism_figures.FIGURES[name], (120, 90) if name == "plane" else (90, 75), captions[name],
+            small=name != "plane",
+        )
+        for name in page.views()
+    ]  # fmt: skip
+
+
+def _words_of(page: Any, name: str) -> str:
+    """Return a text of a page's table, without its marks."""
+    return " ".join(words for _, words in read_html(page.live.text(name)).paragraphs)
+
+
+def _learn_heading(page: Any) -> str:
+    if page.state.step == WORLD:
+        return str(page._headline().object)
+    top, *below = map(html.escape, page.words())
+    return f"<h1>{top}</h1>{''.join(f'<p>{words}</p>' for words in below)}"
 
 
 def _read_of(page: Any) -> list[tuple[str, str]]:
-    t = page.live.text
-    rows = (
+    views, t = page.views(), page.live.text
+    if not views:
+        return []
+    if "purity" in views:
+        return [("What the blind test sees of each model", twins_table(twins(), told=2))]
+    rows = [
         ("line, with labels: AUROC", "oracle_says", "oracle_interval_says"),
         ("detector, without: AUROC", "auroc_says", "interval_says"),
-    )
+    ][: 1 if views == ("plane",) else 2]
     cells = "".join(
         f'<tr><th scope="row">{label}</th><td>{t(value)}</td><td>{t(interval)}</td></tr>'
         for label, value, interval in rows
@@ -632,14 +781,19 @@ def _read_of(page: Any) -> list[tuple[str, str]]:
     return [("In numbers, with 95 % intervals", f"<table>{cells}</table>")]
 
 
-def _simulated() -> list[core.Limit]:
-    return [
-        core.Limit(
-            "simulated data",
-            True,
-            "The rows are simulated, in two dimensions; they show how a leak comes about and say nothing of any data.",
-        )
-    ]
+def _simulated(page: Any) -> list[core.Limit]:
+    words = "The rows are simulated; they show how a leak comes about and say nothing of any data."
+    shown = bool(page.views())
+    return [core.Limit("simulated data", shown, words if shown else "")]
+
+
+def _learn_methods(page: Any) -> list[str]:
+    views = page.views()
+    if not views:
+        return []
+    if "purity" in views:
+        return ["blind", "spiegelhalter", "platt"]
+    return ["fingerprint", "mahalanobis", "ledoit-wolf", "delong", *(["knn"] if "box" in views else [])]
 
 
 _KINDS: dict[str, Kind] = {
@@ -662,16 +816,19 @@ _KINDS: dict[str, Kind] = {
             page._subset(), published=page.shown_battery.name == batteries.PUBLISHED
         ),
         lambda page: ["fingerprint", "mahalanobis", "knn", "wilson", "delong", *(["ledoit-wolf"] if page.rich else [])],
+        lambda page: page._show_detail(),
     ),
     "whitening": Kind(
-        lambda page: page._heading(),
+        _whitening_heading,
         lambda page: [("In numbers, with 95 % intervals", page._numbers())],
         lambda page: [
             Figure("auroc", whitening_figures.FIGURES["auroc"], (150, 85), "Band: DeLong 95 %. The marks: this alpha, Ledoit and Wolf's, the best"),
-            Figure("spectrum", whitening_figures.FIGURES["spectrum"], (110, 75), "Dashed: of the fit set. Solid: shrunk at this alpha. Shaded: the tenths of most and least variance"),
-            Figure("cumulated", whitening_figures.FIGURES["cumulated"], (110, 75), "Dashed: Euclidean, which is the signal. Solid: Mahalanobis at this alpha"),
+            Figure("histograms", whitening_figures.FIGURES["histograms"], (110, 75), "Grey: ID test rows. Colour: OOD rows", small=True),
+            Figure("spectrum", whitening_figures.FIGURES["spectrum"], (110, 75), "Dashed: of the fit set. Solid: shrunk at this alpha. Shaded: the tenths of most and least variance", small=True),
+            Figure("budget", whitening_figures.FIGURES["budget"], (110, 75), "Rings: share of the signal, as Euclidean distance spends its budget. Dots: Mahalanobis at this alpha. Shaded: the tenths of most and least variance", small=True),
+            Figure("cumulated", whitening_figures.FIGURES["cumulated"], (110, 75), "Dashed: Euclidean, which is the signal. Solid: Mahalanobis at this alpha", small=True),
         ],
-        lambda page: _data(page, [f"battery/grey.{page.state.features}.nc"]),
+        _whitening_data,
         _whitening_limits,
         lambda page: ["fingerprint", "ledoit-wolf", "mahalanobis", "delong"],
     ),
@@ -681,6 +838,10 @@ _KINDS: dict[str, Kind] = {
         lambda page: [
             Figure("published", audit_figures.FIGURES["published"], (150, 100), "Clean by construction, but for Memo, which was leaked: whatever else lies in the box is a false alarm"),
             Figure("own", audit_figures.FIGURES["own"], (150, 100), "Clean by construction: what lies in the box is a false alarm"),
+            Figure("pairs", audit_figures.FIGURES["pairs"], (120, 95), "In, out: the class inside the fit set, and left out of it. Left: the neighbourhood index. Right: best-unsup of the same classes; the line is tau. Thicker: the backbone retrained without the class", small=True),
+            Figure("spaces", audit_figures.FIGURES["spaces"], (120, 95), "On the dotted line both spaces see as much. Filled: the rule fires in signature space", small=True),
+            Figure("index", audit_figures.FIGURES["index"], (120, 70), "Each mark is a setting. Bars: means", small=True),
+            *_detail_figures(page),
         ],
         lambda page: _data(page, [_battery_file(batteries.PUBLISHED), _battery_file(batteries.COMPUTED)]),
         lambda page: [
@@ -691,7 +852,8 @@ _KINDS: dict[str, Kind] = {
                 "The published settings are quoted as printed; some are given as a range or as “about 1” only.",
             ),
         ],
-        lambda page: ["fingerprint", "mahalanobis", "knn"],
+        lambda page: ["fingerprint", "mahalanobis", "knn", "neighbourhood"],
+        _show_chosen,
     ),
     "purity": Kind(
         lambda page: page._heading(),
@@ -704,9 +866,20 @@ _KINDS: dict[str, Kind] = {
                 "purity", purity_figures.TITLE, export.SIZE,
                 "A curve that is inside the shaded box at a cut convicts. A mark with its number is the end of a pure head; "
                 "dotted, level: the base rate",
-            )
+            ),
+            Figure(
+                "certification", "How long must a pure head be?", (120, 80),
+                "How often an honest ranking convicts, if no honest risk exceeds M. Solid: the true rate, exact, at this delta, for a "
+                "head at any rank from k_min on. Dashed: the formula M^k_min, which holds for delta 0 only. Dotted: alpha; ring: "
+                "the k_min that it needs",
+            ),
+            Figure(
+                "graded", "A leak that grows: from which severity does it show?", (260, 65),
+                "Not of the predictions above: flchain, logistic regression, told who died within so many days after the baseline; "
+                "0 days is the honest model. Grey: breadth of two honest models over each other. Dashed: k_min",
+            ),
         ],
-        lambda page: _data(page, _vector_files([v.name for v in _vectors(page)])),
+        lambda page: _predictions_data(_vectors(page), page),
         _purity_limits,
         lambda page: ["blind", "delong", "clopper-pearson", "spiegelhalter"],
     ),
@@ -725,9 +898,10 @@ _KINDS: dict[str, Kind] = {
                 "Points: bins with Wilson 95 % intervals. Line: isotonic (CORP), with its band under calibration. Bars: how many records",
             ),
             Figure("dispersion", calibration_figures.TITLES["dispersion"], (150, 80), "Two weights, two marks, at |z|; beyond the line at 1.96 risks are out of line with calibration. Beside a mark: z with its sign, and after the dot how many effective records carry it; “refused”: fewer than 30, so that it is not tested"),
-            Figure("benefit", calibration_figures.TITLES["benefit"], (150, 90), "Beside it: to treat all, and to treat none"),
+            Figure("benefit", calibration_figures.TITLES["benefit"], (130, 90), "Thick: this vector. Thin: as given. Dashed: treat all. Dotted: treat none", small=True),
+            Figure("weight", calibration_figures.TITLES["weight"], (130, 90), "The weight of thresholds, relative to its largest value", small=True),
         ],
-        lambda page: _data(page, _vector_files([page.vector.name])),
+        lambda page: _predictions_data([page.vector], page),
         _calibration_limits,
         lambda page: [
             "blind", "spiegelhalter", "corp", "net-benefit", "delong", "wilson",
@@ -740,7 +914,8 @@ _KINDS: dict[str, Kind] = {
             (
                 "In numbers, weighted by rows" if page.shown.published else "In numbers, with 95 % intervals",
                 page._numbers(),
-            )
+            ),
+            page.hanging_table(),
         ],
         _lodo_figures,
         _lodo_data,
@@ -751,28 +926,37 @@ _KINDS: dict[str, Kind] = {
         lambda page: ["lodo", *([] if page.shown.published else ["delong", "wilson"])],
     ),
     "learn": Kind(
-        lambda page: page._headline().object,
+        _learn_heading,
         _read_of,
         _learn_figures,
         lambda page: _data(page, []),
-        lambda page: _simulated(),
-        lambda page: ["fingerprint", "mahalanobis", "ledoit-wolf", "delong"],
+        _simulated,
+        _learn_methods,
+        lambda page: page.reveal(),
     ),
 }  # fmt: skip
 
 
 def _split_heading(page: Any) -> str:
     paragraphs = "".join(f"<p>{html.escape(p)}</p>" for p in explain(page.result.answer).split("\n\n"))
-    return f"<h1>{page.view.heading()}</h1>{paragraphs}"
+    facts, known = page.result.answer.attrs, ""
+    if facts["n_designated"] > 0:  # what is known by the labels comes before what the scores make of it
+        known = (
+            f"By its labels the fit set holds {facts['n_designated']:,} rows of the OOD class "
+            f"({html.escape(str(facts['ood_class']))}): a leak. "
+        )
+    return f"<h1>{known}{page.view.heading()}</h1>{paragraphs}"
 
 
 def _split_figures(page: Any) -> list[Figure]:
     both = "contrast" in page.result.answer
+    given = "The fit set as given"
+    pair = f"{given}, and, joined to it, without the OOD class" if both else given
     found = [
-        Figure("box", SPLIT_FIGURES["box"], (120, 95), "Large marks: mean of three seeds; dots: the seeds. The box is where the rule fires"),
-        Figure("contrast", SPLIT_FIGURES["contrast"], (120, 65), "Lines: 95 % intervals (DeLong), mean of the seeds"),
-        Figure("histograms", SPLIT_FIGURES["histograms"], (110, 75), "Grey: ID test rows. Colour: OOD rows"),
-        Figure("spectrum", SPLIT_FIGURES["spectrum"], (110, 75), "Dashed: of the fit set. Solid: shrunk at the alpha in use. Shaded: the tenths of most and least variance"),
+        Figure("box", SPLIT_FIGURES["box"], (120, 95), f"{pair}. Large marks: mean of three seeds; dots: the seeds. The box is where the rule fires"),
+        Figure("contrast", SPLIT_FIGURES["contrast"], (120, 65), "Each AUROC twice: of the fit set as given, and without the OOD class. Lines: 95 % intervals (DeLong), mean of the seeds"),
+        Figure("histograms", SPLIT_FIGURES["histograms"], (110, 75), f"{given}. Grey: ID test rows. Colour: OOD rows", small=True),
+        Figure("spectrum", SPLIT_FIGURES["spectrum"], (110, 75), f"{given}. Dashed: its eigenvalues. Solid: shrunk at the alpha in use. Shaded: the tenths of most and least variance", small=True),
     ]  # fmt: skip
     return [figure for figure in found if both or figure.name != "contrast"]
 
@@ -782,8 +966,10 @@ def _split_data(page: Any) -> list[dict[str, Any]]:
     return [
         {
             "title": audit.title,
-            "source": page.result.source,
-            "content_hash": hash_of_arrays(audit.id_test, audit.ood_test),
+            "source": _unhashed(page.result.source),
+            "content_hash": hash_of_arrays(audit.id_test, audit.ood_test)
+            if isinstance(audit.file, str)
+            else audit.file["content_hash"],
             "file": "",
             "sha256": "",
         }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from dashboards import export, theme
+from dashboards import export, fonts, theme
 from dashboards.page_file import html_document, open_page
 from dashboards.report_content import Figure, Section, section_of
 from dashboards.report_paper import Block, Paper
@@ -24,6 +24,7 @@ from leakviz.errors import InputError
 TITLE = "A leakage report"
 NO_COMMAND = "it shows data that were brought into the app."  # reports that were written before say no more
 WIDEST = 170.0  # mm: A4 without its margins
+HALF = 82.0  # mm: of two figures in a row
 
 # A report of nothing, for the examples below.
 _NOTHING: dict[str, Any] = {
@@ -56,11 +57,12 @@ thead th, tbody th { color: $muted }
 figure { margin: 20px 0 22px }
 figure svg { display: block; max-width: 100%; height: auto }
 figcaption { margin-top: 6px }
+.pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 24px; align-items: start }
 ul { margin: 4px 0 10px; padding: 0 0 0 20px }
 li { margin-bottom: 4px }
 code, pre { font: 12.5px/1.5 "DejaVu Sans Mono", ui-monospace, monospace }
 pre { background: $soft; padding: 10px 12px; border-radius: 6px; white-space: pre-wrap }
-@media (max-width: $narrow) { main { padding: 20px 16px 40px } .wide { overflow-x: auto } }
+@media (max-width: $narrow) { main { padding: 20px 16px 40px } .wide { overflow-x: auto } .pair { grid-template-columns: minmax(0, 1fr) } }
 @page { size: A4; margin: 18mm 18mm 20mm }
 @media print {
   body { font-size: 10.5pt } main { max-width: none; padding: 0 }
@@ -84,12 +86,15 @@ class Report:
         What could not be shown as asked, sentences.
     differs : tuple of str
         What is not as it was when the report was made first, sentences.
+    lost : set of str
+        Letters that no font of the machine has, in what was drawn as PDF: `drawing` and `pdf_with` add to it.
     """
 
     document: dict[str, Any]
     sections: tuple[Section, ...] = field(repr=False)
     told: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
+    lost: set[str] = field(default_factory=set, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -217,18 +222,38 @@ def drawing(report: Report, kind: str) -> Generator[str, None, list[list[bytes]]
     drawn = []
     for section in report.sections:
         of = []
-        for figure in section.figures:
+        beside = {i for row in rows_of(section.figures) if len(row) > 1 for i in row}
+        for i, figure in enumerate(section.figures):
             yield f"Drawing {figure.title}"
-            of.append(_drawn(section.page, figure, kind))
+            wide = HALF if i in beside else min(figure.size[0], WIDEST)
+            lost = report.lost if kind == "pdf" else None
+            of.append(_drawn(figure.of(section.page), figure, kind, wide, lost))
         drawn.append(of)
     return drawn
 
 
-def _drawn(page: Any, figure: Figure, kind: str) -> bytes:
-    wide = min(figure.size[0], WIDEST)
+def _drawn(page: Any, figure: Figure, kind: str, wide: float, lost: set[str] | None) -> bytes:
     return export.draw(
-        lambda backend: page.figure(figure.name, backend), kind, size=figure.size, width=wide
+        lambda backend: page.figure(figure.name, backend), kind, size=figure.size, width=wide, lost=lost
     ).getvalue()
+
+
+def rows_of(figures: Sequence[Figure]) -> list[list[int]]:
+    """Return which figures stand in a row: two small ones that follow each other, each other one alone.
+
+    Examples
+    --------
+    >>> size = (110.0, 75.0)
+    >>> rows_of([Figure("a", "", size, ""), *(Figure(n, "", size, "", small=True) for n in "bcd")])
+    [[0], [1, 2], [3]]
+    """
+    rows: list[list[int]] = []
+    for i, figure in enumerate(figures):
+        if figure.small and rows and len(rows[-1]) == 1 and figures[rows[-1][0]].small:
+            rows[-1].append(i)
+        else:
+            rows.append([i])
+    return rows
 
 
 # ---- words that HTML and PDF share
@@ -259,12 +284,14 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _data(section: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """Return per source its title, and lines on it."""
+def _data(section: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Return per source its title, and lines on it; the hashes of the user's own files stand with those."""
     rows = []
     for one in section["data"]:
         lines = [one["source"]]
-        if one["content_hash"]:
+        if one["content_hash"] in [file["content_hash"] for file in files]:
+            lines.append("Its hashes are under Files, at the end")
+        elif one["content_hash"]:
             lines.append(f"SHA-256 of the numbers {one['content_hash']}")
         if one["file"]:
             lines.append(f"{one['file']}, SHA-256 of the file {one['sha256']}")
@@ -336,7 +363,7 @@ def html_with(report: Report, drawn: Sequence[Sequence[bytes]]) -> str:
     if document["notes"]:
         parts.append(f'<div class="notes">{e(document["notes"])}</div>')
     for i, section in enumerate(document["sections"]):
-        parts.append(_section_html(i, section, drawn[i], numbers[i]))
+        parts.append(_section_html(i, section, drawn[i], numbers[i], report))
     parts.append(_end_html(document))
     return html_document(title=title, policy=_POLICY, css=_CSS, body=f"<main>\n{''.join(parts)}\n</main>")
 
@@ -353,7 +380,9 @@ def _summary_html(document: Mapping[str, Any]) -> str:
     return f'<ul class="sum" aria-label="summary">{"".join(rows)}</ul>'
 
 
-def _section_html(at: int, section: Mapping[str, Any], drawn: Sequence[bytes], numbers: Sequence[int]) -> str:
+def _section_html(
+    at: int, section: Mapping[str, Any], drawn: Sequence[bytes], numbers: Sequence[int], report: Report
+) -> str:
     e = html.escape
     parts = [
         f'<section aria-labelledby="section-{at + 1}"><h2 id="section-{at + 1}">{at + 1}. {e(section["title"])}</h2>',
@@ -362,11 +391,14 @@ def _section_html(at: int, section: Mapping[str, Any], drawn: Sequence[bytes], n
         *(f"<p>{e(words)}</p>" for words in section["says"]),
         *(_table_html(table) for table in section["tables"]),
     ]
-    for figure, svg, number in zip(section["figures"], drawn, numbers, strict=True):
-        parts.append(
-            f"<figure>{_inline(svg, f'f{number}-', figure['title'])}"
-            f"<figcaption>Figure {number}. {e(figure['caption'])}</figcaption></figure>"
-        )
+    figures = [
+        f"<figure>{_inline(svg, f'f{number}-', figure['title'])}"
+        f"<figcaption>Figure {number}. {e(figure['caption'])}</figcaption></figure>"
+        for figure, svg, number in zip(section["figures"], drawn, numbers, strict=True)
+    ]
+    for row in rows_of(report.sections[at].figures):
+        together = "".join(figures[i] for i in row)
+        parts.append(f'<div class="pair">{together}</div>' if len(row) > 1 else together)
     if section["note"]:
         parts.append(f'<h3>Notes</h3><div class="notes">{e(section["note"])}</div>')
     apply, checked = _limits(section)
@@ -381,7 +413,7 @@ def _section_html(at: int, section: Mapping[str, Any], drawn: Sequence[bytes], n
     parts.append(f'<p class="small m">As a section of a report: <code>{e(state)}</code></p>')
     data = "".join(
         f'<li>{e(title)}<br><span class="small m">{"<br>".join(map(e, lines))}</span></li>'
-        for title, lines in _data(section)
+        for title, lines in _data(section, report.document["files"])
     )
     parts.append(f"<h3>Data</h3><ul>{data}</ul></section>")
     return "".join(parts)
@@ -452,15 +484,27 @@ def pdf_of(report: Report, progress: Progress | None = None) -> bytes:
     >>> pdf_of(Report({**_NOTHING, "title": "Spring"}, ()))[:5]
     b'%PDF-'
     """
-    return pdf_with(report, _to_the_end(drawing(report, "pdf"), progress))
+    return pdf_with(report, pdf_figures(report, progress))
 
 
-def pdf_with(report: Report, drawn: Sequence[Sequence[bytes]]) -> bytes:
-    """Return a report as PDF with these figures, as `drawing` returns them."""
+def pdf_figures(report: Report, progress: Progress | None = None) -> list[list[bytes]]:
+    """Return the figures of each section as PDF."""
+    return _to_the_end(drawing(report, "pdf"), progress)
+
+
+def pdf_with(
+    report: Report,
+    drawn: Sequence[Sequence[bytes]],
+    progress: Callable[[int, int], object] | None = None,
+) -> bytes:
+    """Return a report as PDF with these figures, as `drawing` returns them; `progress` is told the pages done, and all."""
     document = report.document
+    report.lost.update(fonts.lost_in(document))
     title, by = _head(document)
     numbers = _figure_numbers(document)
     blocks: list[Block] = [Block("title", title), Block("muted", by)]
+    if report.lost:
+        blocks.append(Block("alarm", fonts.says(report.lost)))
     if report.differs:
         blocks.append(Block("alarm", "This is not the report as it was made first:"))
         blocks += [Block("item", sentence) for sentence in report.differs]
@@ -477,13 +521,13 @@ def pdf_with(report: Report, drawn: Sequence[Sequence[bytes]]) -> bytes:
     if document["notes"]:
         blocks.append(Block("note", document["notes"]))
     for i, section in enumerate(document["sections"]):
-        blocks += _section_blocks(i, section, drawn[i], numbers[i])
+        blocks += _section_blocks(i, section, drawn[i], numbers[i], report)
     blocks += _end_blocks(document)
-    return Paper(title=title, author=document["author"]).write(blocks)
+    return Paper(title=title, author=document["author"]).write(blocks, progress)
 
 
 def _section_blocks(
-    at: int, section: Mapping[str, Any], drawn: Sequence[bytes], numbers: Sequence[int]
+    at: int, section: Mapping[str, Any], drawn: Sequence[bytes], numbers: Sequence[int], report: Report
 ) -> list[Block]:
     blocks = [
         Block("heading", f"{at + 1}. {section['title']}"),
@@ -493,8 +537,13 @@ def _section_blocks(
     ]
     for table in section["tables"]:
         blocks.append(Block("table", table["title"], rows=table["rows"], header=table["header"]))
-    for figure, pdf, number in zip(section["figures"], drawn, numbers, strict=True):
-        blocks.append(Block("figure", f"Figure {number}. {figure['caption']}", pdf=pdf))
+    figures = [
+        Block("figure", f"Figure {number}. {figure['caption']}", pdf=pdf)
+        for figure, pdf, number in zip(section["figures"], drawn, numbers, strict=True)
+    ]
+    for row in rows_of(report.sections[at].figures):
+        together = tuple(figures[i] for i in row)
+        blocks.append(Block("figures", beside=together) if len(row) > 1 else together[0])
     if section["note"]:
         blocks += [Block("subheading", "Notes"), Block("note", section["note"])]
     apply, checked = _limits(section)
@@ -506,7 +555,7 @@ def _section_blocks(
     state = f"{section['page']}:{section['state']}" if section["state"] else section["page"]
     blocks.append(Block("small", f"As a section of a report: {state}"))
     blocks.append(Block("subheading", "Data"))
-    for title, lines in _data(section):
+    for title, lines in _data(section, report.document["files"]):
         blocks.append(Block("item", title))
         blocks += [Block("under", line) for line in lines]
     return blocks

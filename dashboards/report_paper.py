@@ -7,22 +7,24 @@ which `dashboards.export.draw` has drawn as PDF, where they belong: nothing is t
 from __future__ import annotations
 
 import io
+import itertools
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dashboards import export, theme
+from dashboards import export, fonts, theme
+from dashboards.fonts import MONO, SANS
 
 MM = 72 / 25.4
 WIDE, HIGH = 210 * MM, 297 * MM
 MARGIN = 20 * MM
 FOOT = 12 * MM
-SMALLEST = 0.78  # of a figure's size, that it still stands on a page which has no room for all of it
+BETWEEN = 6 * MM  # figures in a row
+SMALLEST = 0.75  # of a figure's size, that it still stands on a page which has no room for all of it
 _LINE = 1.4  # of the type size
-SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"
 
 
 class Style(NamedTuple):
@@ -64,13 +66,15 @@ class Block:
     Attributes
     ----------
     kind : str
-        A key of `STYLES`, or "table", "figure" or "rule".
+        A key of `STYLES`, or "table", "figure", "figures" or "rule".
     text : str
         What it says, a table's title, a figure's caption.
     rows, header : sequences of str
         Of a table.
     pdf : bytes
         Of a figure, one page.
+    beside : tuple of Block
+        Of "figures": two that stand in a row.
     """
 
     kind: str
@@ -78,6 +82,7 @@ class Block:
     rows: Sequence[Sequence[str]] = ()
     header: Sequence[str] = ()
     pdf: bytes = field(default=b"", repr=False)
+    beside: tuple[Block, ...] = ()
 
 
 class _Mark(NamedTuple):
@@ -97,8 +102,10 @@ def _advance(character: str, bold: bool, mono: bool) -> float:
     from matplotlib.font_manager import FontProperties, findfont, get_font
     from matplotlib.ft2font import LoadFlags
 
-    family = FontProperties(family=MONO if mono else SANS, weight="bold" if bold else "normal")
-    font = get_font(findfont(family))
+    family = MONO if mono else SANS
+    weight = "bold" if bold and fonts.is_bold(character, family) else "normal"
+    holder = fonts.holder(character, family, weight) or family
+    font = get_font(findfont(FontProperties(family=holder, weight=weight)))
     if not font.get_char_index(ord(character)):
         return 1.0  # drawn as an empty box
     font.set_size(1000, 72)
@@ -223,8 +230,14 @@ class Paper:
 
     # ---- setting
 
-    def write(self, blocks: Sequence[Block]) -> bytes:
+    def write(self, blocks: Sequence[Block], progress: Callable[[int, int], object] | None = None) -> bytes:
         """Return the PDF of these blocks; the same blocks give the same bytes.
+
+        Parameters
+        ----------
+        blocks : sequence of Block
+        progress : callable, optional
+            Told how many pages are written, and of how many.
 
         Raises
         ------
@@ -239,7 +252,7 @@ class Paper:
                 'a report as PDF needs matplotlib and pypdf: pip install "leakviz[figures]"'
             ) from error
         self.lay_out(blocks)
-        return self._merged(self._printed())
+        return self._merged(self._printed(progress))
 
     def lay_out(self, blocks: Sequence[Block]) -> None:
         """Say where everything stands, and write nothing yet."""
@@ -259,9 +272,7 @@ class Paper:
         if blocks[0].kind in _LEADS:  # a heading, what it is about, and the beginning of what stands below it
             while end < len(blocks) and blocks[end].kind in _LED:
                 end += 1
-            self._room(
-                sum(map(self._tall, blocks[:end])) + self._least(blocks[end] if end < len(blocks) else None)
-            )
+            self._room(sum(map(self._tall, blocks[:end])) + self._least(blocks[end:]))
         elif blocks[0].kind == "item":  # a source and its hashes
             while end < len(blocks) and blocks[end].kind == "under":
                 end += 1
@@ -282,8 +293,8 @@ class Paper:
             self.y -= 6
         elif block.kind == "table":
             self._table(block)
-        elif block.kind == "figure":
-            self._figure(block)
+        elif block.kind in ("figure", "figures"):
+            self._figures(block.beside or (block,))
         else:
             style = STYLES[block.kind]
             text = block.text
@@ -297,14 +308,18 @@ class Paper:
                 whole=block.kind in ("code", "command"),
             )
 
-    def _least(self, block: Block | None) -> float:
-        """Return how much of a block has to stand on the page of its heading."""
-        if block is None:
+    def _least(self, blocks: Sequence[Block]) -> float:
+        """Return how much of the block that comes first has to stand on the page of its heading."""
+        if not blocks:
             return 0.0
+        block = blocks[0]
+        if block.kind == "item":  # all of a source, which is not parted
+            under = itertools.takewhile(lambda one: one.kind == "under", blocks[1:])
+            return sum(map(self._tall, (block, *under)))
         if block.kind == "table":
             return self._begun(block)
-        if block.kind == "figure":
-            return SMALLEST * _size_of(block.pdf)[1] + 30
+        if block.kind in ("figure", "figures"):
+            return SMALLEST * max(_size_of(one.pdf)[1] for one in block.beside or (block,)) + 30
         if block.kind == "code":
             return STYLES["code"].size * _LINE * (block.text.count("\n") + 2)
         return 46.0
@@ -375,22 +390,27 @@ class Paper:
         self.y -= max(map(len, cells), default=1) * step + 5
         self.pages[-1].append(_Mark(MARGIN, self.y, length=WIDE - 2 * MARGIN))
 
-    def _figure(self, block: Block) -> None:
-        _, high = _size_of(block.pdf)
-        style = STYLES["caption"]
-        caption = lines_of(block.text, style, WIDE - 2 * MARGIN)
-        below = 8 + style.above + len(caption) * style.size * _LINE
+    def _figures(self, blocks: Sequence[Block]) -> None:
+        """Set figures side by side, each with its caption below it; smaller where that saves a page."""
+        style, step = STYLES["caption"], STYLES["caption"].size * _LINE
+        width = (WIDE - 2 * MARGIN - BETWEEN * (len(blocks) - 1)) / len(blocks)
+        captions = [lines_of(block.text, style, width) for block in blocks]
+        high = max(_size_of(block.pdf)[1] for block in blocks)
+        below = 8 + style.above + max(map(len, captions)) * step
         room = self.y - MARGIN - below - 0.5
         scale = room / high if SMALLEST * high <= room < high else 1.0
-        high *= scale
-        self._room(high + below)
-        self.y -= 6 + high
-        self.figures.append((len(self.pages) - 1, MARGIN, self.y, scale, block.pdf))
-        self._text(block.text, style)
+        self._room(scale * high + below)
+        self.y -= 6 + scale * high
+        for i, (block, lines) in enumerate(zip(blocks, captions, strict=True)):
+            x, top = MARGIN + i * (width + BETWEEN), self.y - style.above
+            self.figures.append((len(self.pages) - 1, x, self.y, scale, block.pdf))
+            marks = [_Mark(x, top - style.size - k * step, line, style) for k, line in enumerate(lines)]
+            self.pages[-1].extend(marks)
+        self.y -= style.above + max(map(len, captions)) * step + style.below
 
     # ---- writing
 
-    def _printed(self) -> bytes:
+    def _printed(self, progress: Callable[[int, int], object] | None = None) -> bytes:
         """Return the texts and lines as PDF, without the figures."""
         import matplotlib as mpl
         from matplotlib.backends.backend_pdf import FigureCanvasPdf, PdfPages
@@ -430,13 +450,16 @@ class Paper:
                                 mark.y / HIGH,
                                 mark.text,
                                 fontsize=mark.style.size,
-                                family=MONO if mark.style.mono else SANS,
-                                weight="bold" if mark.style.bold else "normal",
+                                **fonts.of(
+                                    mark.text, MONO if mark.style.mono else SANS, bold=mark.style.bold
+                                ),
                                 color=theme.LIGHT[mark.style.color],
                                 verticalalignment="baseline",
                                 parse_math=False,  # a dollar sign in a name is one
                             )
                     pdf.savefig(figure)
+                    if progress is not None:
+                        progress(number, len(self.pages))
         return out.getvalue()
 
     def _foot(self, number: int) -> list[_Mark]:

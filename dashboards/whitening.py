@@ -79,6 +79,9 @@ class WhiteningState(PageState):
 
     def title(self, name: str, value: Any) -> str:
         """Return what a value is called on the screen."""
+        if name == "ood" and value == OWN:
+            audit = self.audit()
+            return (audit.ood_name if audit is not None else "") or "the designated OOD rows"
         return FITS.get(value, str(value)) if name == "fit" else super().title(name, value)
 
     def offer(self, audits: list[Audit]) -> None:

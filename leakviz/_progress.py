@@ -12,13 +12,15 @@ Progress = Callable[[int, int], object]
 
 
 @contextmanager
-def bar(name: str, **options: Any) -> Iterator[Progress]:
+def bar(name: str, *, delay: float = 1, **options: Any) -> Iterator[Progress]:
     """Give a function to tell `(done, total)`: a bar on stderr shows it from the second second on, where there is a terminal.
 
     Parameters
     ----------
     name : str
         What the bar says.
+    delay : float
+        Seconds before it shows; 0 where it is known that there is something to wait for.
     **options
         As tqdm takes them.
 
@@ -27,7 +29,7 @@ def bar(name: str, **options: Any) -> Iterator[Progress]:
     >>> with bar("reading", unit="B", unit_scale=True) as progress:
     ...     progress(10, 20)
     """
-    with tqdm(desc=name, disable=None, delay=1, leave=False, **options) as shown:
+    with tqdm(desc=name, disable=None, delay=delay, leave=False, **options) as shown:
 
         def progress(done: int, total: int) -> None:
             shown.total = total

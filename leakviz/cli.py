@@ -511,7 +511,10 @@ def report(
         "options": common,
         "each": each,
     }
-    return _child(report_command(what or [], asked, own or [], out=out, pdf=pdf, json_file=json_file))
+    command = report_command(what or [], asked, own or [], out=out, pdf=pdf, json_file=json_file)
+    if sys.stderr.isatty():  # the app takes seconds to come; its bars are written over this
+        typer.echo("starting ...\r", nl=False, err=True)
+    return _child(command)
 
 
 def report_command(
@@ -738,8 +741,10 @@ def _status(run: Callable[[], Any]) -> int:
         return BROKEN
 
 
-def unusable(error: InputError) -> int:
+def unusable(error: InputError, *, answers: bool = True) -> int:
     """Say on stderr why an input cannot be used, and return the status for it; the processes that are started do so, too.
+
+    Without `answers` nothing on the command line says how the file is read, and no option is named.
 
     Examples
     --------
@@ -747,7 +752,7 @@ def unusable(error: InputError) -> int:
     3
     """
     typer.echo(f"leakviz: {re.sub(r'^c_max ', '--ceiling ', str(error))}", err=True)
-    if re.search(rf"\b({_ANSWERS})='", str(error)):
+    if answers and re.search(rf"\b({_ANSWERS})='", str(error)):
         typer.echo(
             "On the command line an answer such as name='value' is --name value, with - for _.", err=True
         )
@@ -788,7 +793,7 @@ def _as_words(predictions: Predictions, result: BlindTest) -> str:
 
     return "\n".join(
         [
-            f"{predictions.name}: {result.verdict}",
+            *_first_lines(predictions, result),
             "",
             textwrap.fill(answer, 100),
             "",
@@ -801,6 +806,12 @@ def _as_words(predictions: Predictions, result: BlindTest) -> str:
     )
 
 
+def _first_lines(predictions: Predictions, result: BlindTest) -> list[str]:
+    """Say whose verdict it is, and how strong; one label against several is said at once."""
+    against = f" ({predictions.against})" if predictions.against else ""
+    return textwrap.wrap(f"{predictions.name}{against}: {result.headline}", 100, break_long_words=False)
+
+
 def _as_json(predictions: Predictions, result: BlindTest) -> str:
     answer = {
         "file": predictions.name,
@@ -809,7 +820,13 @@ def _as_json(predictions: Predictions, result: BlindTest) -> str:
         "columns": predictions.columns,
         "decided": predictions.decided,
         "content_hash": predictions.content_hash,
+        "event": predictions.event,
+        "no_event": predictions.no_event,
         "verdict": result.verdict,
+        "headline": result.headline,
+        "strength": result.strength,
+        "needed_risk": result.needed_risk,
+        "decisions": result.decisions,
         "blind_test": json.loads(result.to_json()),
     }
     return json.dumps(answer, indent=2, ensure_ascii=False)

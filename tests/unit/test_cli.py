@@ -70,6 +70,7 @@ def test_words_are_the_answer_then_the_numbers_then_what_it_rests_on(capsys, lea
     assert [line[:7] for line in numbers.splitlines() if line[2:3].isupper()] == [
         "  The C",
         "  M* is",
+        "  So th",
         "  If ad",
         "  Dispe",
     ]
@@ -83,7 +84,9 @@ def test_words_are_the_answer_then_the_numbers_then_what_it_rests_on(capsys, lea
 def test_leaky_predictions_end_with_1(capsys, leaky):
     status, out, _ = run(capsys, "check", leaky)
     assert status == 1
-    assert out.startswith("leaky.csv: leaky\n")
+    assert out.startswith(
+        "leaky.csv: leaky, strong evidence: honest predictions would need risks above M* 0.9"
+    )
     assert "near-label" in out
 
 
@@ -95,6 +98,41 @@ def test_one_class_is_undetermined(capsys, tmp_path):
     assert out.startswith("one.csv: undetermined\n")
 
 
+# p of "b" alone; the events are rows 2 and 3.
+MANY = "p,kind\n0.1,a\n0.9,b\n0.8,b\n0.2,c\n0.3,a\n"
+
+
+def test_one_label_is_tested_against_the_others_once_it_is_named(capsys, tmp_path):
+    path = tmp_path / "many.csv"
+    path.write_text(MANY)
+    status, out, err = run(capsys, "check", str(path))
+    assert (status, out) == (3, "")
+    assert "Which column is the outcome y?" in err
+    status, _, err = run(capsys, "check", str(path), "--y", "kind")
+    assert status == 3
+    assert "There are 3 labels" in err
+    assert "'a' (2 rows, first row 1); 'b' (2 rows, first row 2); 'c' (1 row, first row 4)" in err
+    assert "--name value" in err
+    status, out, _ = run(capsys, "check", str(path), "--y", "kind", "--positive", "b")
+    assert status == 2  # five rows
+    assert out.startswith("many.csv ('b' against the 2 other labels): undetermined\n")
+    assert "- y is 1 where 'kind' is 'b', 0 where 'a', 'c', the 2 other labels." in out
+    _, out, _ = run(capsys, "check", str(path), "--y", "kind", "--positive", "b", "--json")
+    answer = json.loads(out)
+    assert (answer["event"], answer["no_event"]) == ("b", ["a", "c"])
+    assert answer["blind_test"]["events"] == 2
+
+
+@pytest.mark.parametrize(("label", "events"), [("7", [0, 1, 1, 0]), ("1", [1, 0, 0, 0])])
+def test_digits_as_text_are_labels(tmp_path, label, events):
+    path = tmp_path / "digits.csv"
+    path.write_text('p,y\n0.1,"1"\n0.9,"7"\n0.8,"7"\n0.2,"10"\n')
+    read = read_predictions(str(path), positive=label)
+    assert read.y.tolist() == events
+    assert read.event == label
+    assert len(read.no_event) == 2
+
+
 def test_json_holds_the_whole_result(capsys, leaky):
     status, out, _ = run(capsys, "check", leaky, "--json", "--delta", "0.1", "--k-min", "80")
     answer = json.loads(out)
@@ -102,6 +140,8 @@ def test_json_holds_the_whole_result(capsys, leaky):
     expected = blind_test(predictions.p, predictions.y, delta="0.1", k_min=80)
     assert status == 1
     assert answer["blind_test"] == json.loads(expected.to_json())
+    assert (answer["headline"], answer["strength"]) == (expected.headline, expected.strength)
+    assert answer["needed_risk"] == expected.needed_risk
     assert (answer["verdict"], answer["n"], answer["columns"]) == ("leaky", 4000, {"p": "p", "y": "y"})
     assert answer["content_hash"] == predictions.content_hash
 
@@ -241,7 +281,7 @@ def test_process_ends_with_the_status_and_never_imports_panel(leaky):
     command = [sys.executable, "-c", code, "check", leaky]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stdout.startswith("leaky.csv: leaky\n")
+    assert done.stdout.startswith("leaky.csv: leaky, strong evidence: ")
     assert done.stderr.splitlines() == ["[]"]
 
 

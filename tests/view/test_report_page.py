@@ -23,17 +23,28 @@ import typer
 from pypdf import PdfReader
 
 import app
-from dashboards import lodo_answers, report_command, report_paper
+from dashboards import fonts, lodo_answers, report_command, report_content, report_paper
 from dashboards.embeddings import MANY_ARRAYS, EmbeddingsPage
 from dashboards.lodo import LodoPage
 from dashboards.predictions import PredictionsPage
 from dashboards.purity import PurityPage
 from dashboards.report import ReportPage, ReportState
 from dashboards.report_content import PAGES, asked_section, named_own, read_html
-from dashboards.report_file import Asked, _end_blocks, _end_html, applying, make_report
+from dashboards.report_file import (
+    Asked,
+    _end_blocks,
+    _end_html,
+    applying,
+    html_with,
+    make_report,
+    pdf_of,
+    rows_of,
+)
 from dashboards.shelf import Shelf
 from leakviz import InputError, cli, load_battery, read_predictions, save_battery
 from leakviz import report as core
+from leakviz._progress import bar
+from leakviz.lessons import lessons
 from leakviz.paths import write_all
 
 HOSTILE = "r<img src=x onerror=alert(1)>$\\frac{x}$.csv"
@@ -50,7 +61,17 @@ def ask(**asked: object) -> int:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def one_figure():
+    """Have a purity section one figure: what is looked at here is around it, and each one costs seconds."""
+    whole = report_content._KINDS["purity"]
+    with pytest.MonkeyPatch.context() as patch:
+        first = whole._replace(figures=lambda page: whole.figures(page)[:1])
+        patch.setitem(report_content._KINDS, "purity", first)
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, one_figure):
     """One report of a hostile file, by the command, with all its files."""
     folder = tmp_path_factory.mktemp("report")
     rng = np.random.default_rng(1)
@@ -155,10 +176,22 @@ def test_the_command_of_the_apps_report_makes_the_same_report(brought):
         assert file["sha256"] == hashlib.sha256((brought.folder / file["name"]).read_bytes()).hexdigest()
     embeddings = brought.document["sections"][0]
     assert "gate=0.9&tau=0.6" in embeddings["state"]
-    assert embeddings["verdict"].startswith("At gate 0.90 and tau 0.60 the split of emb.npz fires")
+    # 60 dogs of the fit set are what the labels say, before what the scores make of them.
+    assert embeddings["verdict"].startswith(
+        "By its labels the fit set holds 60 rows of the OOD class (dog, wild): a leak. "
+        "At gate 0.90 and tau 0.60 the split of emb.npz fires"
+    )
+    assert ["audit", "emb.npz"] in embeddings["parameters"]
+    hashes = {file["name"]: file["content_hash"] for file in brought.document["files"]}
+    of = {one["title"]: one for section in brought.document["sections"] for one in section["data"]}
+    assert {name: of[name]["content_hash"] for name in hashes} == hashes
+    assert not any("SHA-256" in one["source"] for one in of.values())
+    assert of["-c.csv"]["source"].endswith("; positive class died")
     pairs = zip(brought.page._report[1].sections, brought.again.sections, strict=True)
     for app_s, again in pairs:
         for figure in app_s.figures:
+            if figure.part:
+                continue
             shown, drawn = (
                 (one.page.view if one.facts["page"] == "embeddings" else one.page).data(figure.name)
                 for one in (app_s, again)
@@ -413,6 +446,7 @@ def test_a_report_of_a_file_asks_for_it_and_takes_no_other(made, capsys):
         f"leakviz: other.csv is another file than the report's, which was {HOSTILE}, and it"
     )
     assert "'other.csv': p='risk': there is no such column" in told
+    assert "--name value" not in told  # the report says how its file is read
     assert not out.exists()
 
 
@@ -556,6 +590,103 @@ def test_a_report_that_no_command_makes_says_why(brought):
         assert "leakviz report" not in text
 
 
+def test_a_lesson_in_a_report_is_the_lesson_with_its_answer():
+    asked = [Asked("learn", f"step={step}") for step in (1, 5, 7, 8, "end")]
+    first, fifth, seventh, last, end = make_report(asked, app.PAGES, date="2026-01-31").document["sections"]
+    said = [dict(section["parameters"]) for section in (first, fifth, seventh)]
+    # The worlds of lessons 5 and 7 as `leakviz.lessons` declares them, not the controls that stand idle behind them.
+    assert [one["anisotropy"] for one in said] == ["1", "1", "6"]
+    five, seven = (lessons()[n - 1].state_after for n in (5, 7))
+    assert said[1]["OOD class in the fit set"] == ("yes" if five["in_fit"] else "no")
+    assert (said[2]["alpha"], said[2]["features of noise"]) == (
+        f"{seven['alpha']:g}",
+        f"{seven['noise_dimensions']}",
+    )
+    assert fifth["verdict"] == f"Lesson 5, {lessons()[4].title}. {lessons()[4].reveal}"
+    assert [[f["name"] for f in section["figures"]] for section in (first, fifth, seventh, last, end)] == [
+        ["plane"], ["plane", "histograms", "box"], ["plane", "histograms", "roc"], ["reliability", "purity"], [],
+    ]  # fmt: skip
+    assert "95 % of the known test rows" in fifth["figures"][0]["caption"]
+    assert (
+        "95 % of the known test rows" not in first["figures"][0]["caption"]
+    )  # there the line alone is drawn
+    assert [row[0] for row in last["tables"][0]["rows"]][2:] == ["near-label flag", "flag, after Platt"]
+    assert [section["state"] for section in (fifth, last)] == ["step=5", "step=8"]
+    assert end["limits"] == [{"name": "simulated data", "applies": False, "words": ""}]
+
+
+def test_every_figure_of_a_page_is_in_its_report():
+    states = {"fingerprint": "", "whitening": "", "audit": "", "calibration": "vector=nassCDS__lr__honest"}
+    report = make_report([Asked(*one) for one in states.items()], app.PAGES, date="2026-01-31")
+    for section in report.sections:
+        assert {figure.name for figure in section.figures} == set(section.page.figure_state)
+    whitening = report.document["sections"][1]
+    assert whitening["verdict"].startswith("Fitted without the OOD class: at alpha")
+    audit = report.sections[2].page
+    assert report_content._detail_figures(audit) == []
+    audit.state.chosen = audit.detail.battery.dataset["setting"].values[-1]
+    chosen = report_content.section_of("audit", audit, title="In the wild")
+    detail = [figure.name for figure in chosen.figures if figure.part == "detail"]
+    assert detail == ["maha", "knn", "oracle", "roc"]
+
+
+def test_letters_that_a_font_lacks_come_from_another_or_are_told(monkeypatch):
+    def told_of(title: str, others: tuple[str, ...]) -> tuple[str, set[str]]:
+        fonts.holder.cache_clear()
+        report_paper._advance.cache_clear()
+        monkeypatch.setattr(fonts, "_others", lambda: others)
+        report = make_report([Asked("learn", "step=end")], app.PAGES, date="2026-01-31", title=title)
+        reader = PdfReader(io.BytesIO(pdf_of(report)))
+        resources = reader.pages[0]["/Resources"]["/Font"].values()
+        return reader.pages[0].extract_text(), {str(font.get_object()["/BaseFont"]) for font in resources}
+
+    known = fonts._letters("STIXGeneral") - fonts._letters(fonts.SANS)  # both come with matplotlib
+    letter = next(c for c in map(chr, sorted(known)) if c.isprintable())
+    text, used = told_of(f"of {letter}", ("STIXGeneral",))
+    assert letter in text
+    assert any("STIX" in name for name in used)
+    assert "empty boxes" not in text
+    text, _ = told_of(f"of {letter}", ())
+    assert f"No font of this machine has 1 of the letters (U+{ord(letter):04X})" in " ".join(text.split())
+    fonts.holder.cache_clear()
+    report_paper._advance.cache_clear()
+
+
+def test_a_figure_shrinks_to_three_quarters_before_it_goes_to_the_next_page(monkeypatch):
+    monkeypatch.setattr(report_paper, "_size_of", lambda pdf: (200.0, 300.0))
+    block = report_paper.Block
+    one, two = (block("figure", "caption " * 9, pdf=p) for p in (b"1", b"2"))
+    scales = []
+    for lines in range(20, 60):
+        paper = report_paper.Paper(title="t")
+        paper.lay_out(
+            [*[block("under", f"line {i}") for i in range(lines)], block("figures", beside=(one, two))]
+        )
+        (page, x, y, scale, _), (other, beside, level, same, _) = paper.figures
+        assert (page, y, scale) == (other, level, same)  # in a row
+        assert beside >= x + 200 * scale
+        assert y > report_paper.MARGIN
+        scales.append((page, scale))
+    shrunk = {scale for page, scale in scales if page == 0 and scale < 1}
+    assert min(shrunk) < 0.79
+    assert min(shrunk) >= 0.75
+    assert {scale for page, scale in scales if page == 1} == {1.0}
+
+
+def test_a_bar_shows_at_once_where_it_is_known_that_there_is_a_wait():
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    at_once, later, told = Terminal(), Terminal(), []
+    with bar("reading", delay=0, file=at_once), bar("reading", file=later):
+        assert "reading" in at_once.getvalue()
+        assert later.getvalue() == ""
+    paper = report_paper.Paper(title="t")
+    paper.write([report_paper.Block("text", "word " * 3000)], lambda done, total: told.append((done, total)))
+    assert told == [(number, len(paper.pages)) for number in range(1, len(paper.pages) + 1)]
+
+
 def test_sections_are_named_as_links_are():
     assert asked_section("purity:first=a:b&beside=none") == ("purity", "first=a:b&beside=none")
     assert asked_section("?page=lodo&case=penguins") == ("lodo", "case=penguins")
@@ -664,17 +795,21 @@ def test_a_section_names_its_data_where_others_would_be_shown_first():
 
 
 def test_the_page_makes_the_files_and_says_what_is_missing(monkeypatch):
-    page, sent = ReportPage("?sections=purity:first%253DnassCDS__lr__honest%2526beside%253Dnone"), []
+    page, sent = ReportPage("?sections=learn:step%253D2"), []
     monkeypatch.setattr(page.desk, "_send_msg", sent.append)
     page.make("json")  # to its end: there is no loop to wait in
     document = core.read_report(page.files["json"])
-    assert "first=nassCDS__lr__honest" in document["sections"][0]["state"]
+    assert document["sections"][0]["state"] == "step=2"
     assert sent[0]["name"] == "leakviz-report.json"
     assert base64.b64decode(sent[0]["base64"]) == page.files["json"]
     page.make("pdf")
     assert (page.files["pdf"][:5], sent[-1]["name"]) == (b"%PDF-", "leakviz-report.pdf")
     told = PdfReader(io.BytesIO(page.files["pdf"])).pages[0].extract_text()
     assert " ".join(document["sections"][0]["verdict"].split()) in " ".join(told.split())
+    made = page._report[1]
+    assert rows_of(made.sections[0].figures) == [[0], [1, 2]]
+    inside = html_with(made, [[b"<svg></svg>"] * 3])
+    assert inside.count('<div class="pair"><figure>') == 1
     lost = ReportPage(ReportState(sections=[("purity", "first=own:0123456789ab", "")]).query(), Shelf())
     lost.make("pdf")
     assert "own:0123456789ab" in lost.alert
