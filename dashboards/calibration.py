@@ -37,8 +37,8 @@ from leakviz.calibration import (
     Dispersion,
     Estimate,
     calibration_summary_ranked,
-    dispersion_ranked,
     isotonic_curve_ranked,
+    leak_dispersion_ranked,
     net_benefit_ranked,
     sweep_calibration_ranked,
     sweep_expected_net_benefit_ranked,
@@ -252,7 +252,7 @@ def read(vector: Vector, key: Key, *, full: bool = True) -> Reading | str:
         bins=bins,
         curve=isotonic_curve_ranked(ranked, n_resamples=resamples),
         summary=calibration_summary_ranked(ranked, n_resamples=resamples),
-        dispersion=dispersion_ranked(ranked),
+        dispersion=leak_dispersion_ranked(ranked),
         c_statistic=concordance_ranked(ranked),
         spike=spike_ranked(ranked, DELTA),
         benefit=net_benefit_ranked(ranked, figures.THRESHOLDS),
@@ -314,7 +314,7 @@ _DISPERSIONS: WeakKeyDictionary[Vector, tuple[Dispersion, ...]] = WeakKeyDiction
 def dispersions_of(vector: Vector) -> tuple[Dispersion, ...]:
     """Return the dispersion of a vector as given, unit and uniform weight, computed once."""
     if vector not in _DISPERSIONS:
-        _DISPERSIONS[vector] = dispersion_ranked(vector.ranked)
+        _DISPERSIONS[vector] = leak_dispersion_ranked(vector.ranked)
     return _DISPERSIONS[vector]
 
 
@@ -350,9 +350,9 @@ def z_text(d: Dispersion) -> str:
     Examples
     --------
     >>> z_text(leakviz.dispersion([0.2], [1]))
-    'refused'
+    'not tested'
     """
-    return "refused" if d.z is None else signed(d.z, 1)
+    return "not tested" if d.z is None else signed(d.z, 1)
 
 
 def records(count: int) -> str:
@@ -420,7 +420,7 @@ def _texts(vector: Vector, readings: Mapping[Key, Reading | str | None]) -> dict
         def effective(r: Reading, w: int = w) -> str:
             d = r.dispersion[w]
             raw = "" if d.z is not None or d.z_raw is None else f"raw {signed(d.z_raw, 1)}, "
-            return f"{raw}{d.effective_records:,.0f} effective records"
+            return f"{raw}{d.untested or f'{d.effective_records:,.0f} effective records'}"
 
         put(f"z_{weight}", z)
         put(f"z_{weight}_of", effective, "")
@@ -446,7 +446,7 @@ def _sentence(key: Key, readings: Mapping[Key, Reading | str | None]) -> Iterato
     if key[0] == "none":
         yield "As given, the calibration slope is "
         yield slope
-        yield " and the dispersion z "
+        yield " and the dispersion z (unit weight) "
         yield z
         yield "; C* is "
         yield c
@@ -482,10 +482,7 @@ def _note(key: Key, readings: Mapping[Key, Reading | str | None]) -> str:
         return "Every outcome is the same, so there is nothing to calibrate against and nothing to rank."
     if key[0] == "none":
         if unit.z is None:
-            return (
-                f"Only {unit.effective_records:.0f} effective records carry the dispersion, fewer than 30: it is no "
-                "test here."
-            )
+            return f"Dispersion is not tested: {unit.untested}."
         if abs(unit.z) > figures.Z_ALPHA:
             slope = now.summary.slope.value
             how = (
@@ -1138,7 +1135,7 @@ class CalibrationPage(pn.viewable.Viewer):
         t = self.live.text
         return (
             "z · effective records. Circle: unit weight (Spiegelhalter). Square: the paper’s uniform weight. Hollow: "
-            "refused, fewer than 30 effective records carry it. Dotted: 1.96. This vector: "
+            "refused (fewer than 30 effective records carry it, or nothing can be told apart). Dotted: 1.96. This vector: "
             f"{t('z_unit')} ({t('z_unit_of')}), uniform {t('z_uniform')} ({t('z_uniform_of')}). {t('contradicted')} "
             f"Arms: simulated as in {PAPER}, section 6."
         )

@@ -12,6 +12,7 @@ import html
 import io
 import json
 from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
 
 import panel as pn
 import xarray as xr
@@ -37,7 +38,7 @@ TITLE = "Your predictions"
 
 FORMATS = "CSV, TSV, Parquet, Feather, JSON lines or Excel"
 VERDICT_SENTENCE = {
-    "leaky": "{} is <b>leaky</b>.",
+    "leaky": "{} is <b>leaky</b>, on <b>{strength} evidence</b>.",
     "not shown": "In {} a leak is <b>not shown</b>.",
     "undetermined": "On {} the test is <b>undetermined</b>.",
 }
@@ -49,7 +50,7 @@ LINKS = (
 # role: (label, help); the roles are the arguments of `leakviz.read_predictions`
 ROLES = {
     "p": ("predicted risk, p", "The column with the predicted risk."),
-    "y": ("outcome, y", "The column with the outcome: two labels."),
+    "y": ("outcome, y", "The column with the outcome: two labels, or several of which one is the event."),
     "positive": ("event, y = 1", "The label that counts as the event."),
     "scale": ("scale of p", "The unit of the numbers in p."),
     "missing": ("missing values", "What happens to rows without p, y or fold."),
@@ -64,7 +65,7 @@ MISSING = {"drop": "leave these rows out", "refuse": "do not read the file"}
 
 SEEN_COLUMNS = 40  # a table on the screen has no more
 
-_HEADING_CSS = ".note { overflow-wrap: anywhere } h1 { overflow-wrap: anywhere } .links { margin-top: 8px } .links a { margin-right: 14px }"
+_HEADING_CSS = ".note { overflow-wrap: anywhere } h1 { overflow-wrap: anywhere } .links { margin-top: 8px } .note.rests { margin-top: 8px; font-size: 13.5px } .links a { margin-right: 14px }"
 _INTRO: list[dict[str, Any]] = [
     {
         "heading": "What a file looks like",
@@ -90,7 +91,8 @@ _INTRO: list[dict[str, Any]] = [
         "notes": [
             "No test on predictions and outcomes can see a smooth leak below the ceiling, and an outcome that is nearly "
             "certain beforehand fires honestly.",
-            "From a terminal: leakviz check preds.csv, or open the app with a file: panel serve app.py --args preds.csv",
+            "From a terminal: leakviz check preds.csv; or the app with a file: leakviz serve --file preds.csv (the same as panel "
+            "serve app.py --args preds.csv).",
         ],
     },
 ]
@@ -129,8 +131,9 @@ class Look:
             TITLE_OF_CURVE,
             pane,
             "A curve that is inside the shaded "
-            "box at a cut convicts. The mark with its number is the end of the pure head; dotted, level: the base "
-            f"rate. {purity.SOURCE}, sections 2 to 4.",
+            "box at a cut convicts. The mark with its number is the end of the pure head; the grey wedge or band: where "
+            "purity lies inside ties, from events last to events first; dotted, level: the base rate. "
+            f"{purity.SOURCE}, sections 2 to 4.",
             links=downloads("purity", self.draw, self.data, page=self),
             height=360,
         )
@@ -483,14 +486,21 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
                 "A file needs two columns: the predicted risk p and the outcome y. It is read to its last row, and "
                 "nothing is guessed: what the file does not settle, you are asked.",
             )
-        name = html.escape(short(found.name if found else self.shelf.title(self.used)))
+        of = found.name if found and not self.used else self._title()
+        name = html.escape(short(of, 120))
         if found is None or self.used:
             result = self.results[self.used]
             links = " ".join(
                 f'<a href="{href.format(self.used)}">See its {words}</a>' for words, href in LINKS
             )
-            said = html.escape(result.explain())
-            return VERDICT_SENTENCE[result.verdict].format(name), f'{said}</p><p class="links">{links}'
+            links += f' <a href="{html.escape(report_link(self.used))}">Make a report</a>'
+            answer = VERDICT_SENTENCE[result.verdict].format(name, strength=result.strength)
+            if result.decisions:
+                answer = f"Decisions, no ranking: {answer}"
+            needs = result.headline.partition(" evidence: ")[2]
+            needs = f'{html.escape(needs[:1].upper() + needs[1:])}.</p><p class="note rests">'
+            said = ("" if result.strength is None else needs) + html.escape(result.explain())
+            return answer, f'{said}</p><p class="links">{links}'
         rows = f"<b>{found.n:,}</b> {'row' if found.n == 1 else 'rows'}"
         if found.problem:
             return f"{name} has {rows}, and <b>cannot be used</b> as it is.", "The reason is below."
@@ -503,6 +513,10 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
             f"{name} can be used: {rows}, the risk is <b>{p}</b>, the outcome <b>{y}</b>.",
             "Check below how it was read; everything can be changed.",
         )
+
+    def _title(self) -> str:
+        """Return what the predictions that are shown are called."""
+        return self.look.vector.title if self.look.vector else ""
 
     def page(self) -> dict[str, Any]:
         """Return what the page shows below the strip, as plain texts."""
@@ -525,7 +539,7 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
             "name": vector.name,
             "title": vector.title,
             "size": size,
-            "verdict": result.verdict if result else "",
+            "verdict": _verdict(result) if result else "",
             "explain": [result.explain()] if result else [],
             "source": vector.source,
             "links": [[words, href.format(vector.name)] for words, href in LINKS],
@@ -595,6 +609,23 @@ class PredictionsPage(Wizard, pn.viewable.Viewer):
         }
 
 
+def report_link(name: str) -> str:
+    """Return the link that puts purity and calibration of some predictions into the report, and goes there.
+
+    Examples
+    --------
+    >>> report_link("own:0123456789ab")
+    '?page=report&add=purity:first=own%253A0123456789ab%26beside=none%26third=none;calibration:vector=own%253A0123456789ab'
+    """
+    states = {"purity": f"first={name}&beside=none&third=none", "calibration": f"vector={name}"}
+    parts = (f"{page}:{quote(state, safe='=&,')}" for page, state in states.items())
+    return f"?page=report&{urlencode({'add': ';'.join(parts)}, safe=',:;=')}"
+
+
+def _verdict(result: BlindTest) -> str:
+    return result.verdict if result.strength is None else f"{result.verdict}, {result.strength} evidence"
+
+
 def judge(
     found: Inspection, others: dict[str, str], *, sha256: str = ""
 ) -> tuple[Vector, BlindTest, xr.Dataset]:
@@ -608,7 +639,10 @@ def judge(
     name = OWN + read.content_hash[:12]
     vector = Vector(
         name=name,
-        title=untaken(short(read.name, 60), {title for other, title in others.items() if other != name}),
+        title=untaken(
+            short(read.name, 60) + (f", {short(read.against, 60)}" if read.against else ""),
+            {title for other, title in others.items() if other != name},
+        ),
         source=f"your file {quoted(read.name)}: {columns}; SHA-256 of the numbers {read.content_hash[:12]}",
         p=read.p,
         y=read.y,
@@ -624,7 +658,8 @@ def judge(
 def _options(found: Inspection) -> tuple[tuple[str, str], ...]:
     """Return the arguments of `leakviz.read_predictions` that read the file in the same way again."""
     ways: dict[str, Any] = {role: found.answers.get(role) for role in ROLES}
-    if ways["positive"] not in {text for c in found.columns if c.name == ways["y"] for text, _ in c.labels}:
+    known = [text for c in found.columns if c.name == ways["y"] for text, _ in c.labels]
+    if len(known) == 1 and ways["positive"] not in known:
         ways["positive"] = None  # of one label alone, 0
     ways["sheet"] = found.sheet
     ways["delimiter"] = found.delimiter if found.delimiter != "," else None
@@ -653,7 +688,7 @@ def _choices(found: Inspection, role: str) -> list[list[str]]:
     used = [column for column in found.columns if column.name in chosen.values()]
     if role == "positive":
         labels = next((c.labels for c in used if c.name == chosen["y"]), ())
-        return [[text, f"{short(text, 60)} ({count:,} rows)"] for text, count in labels[:2]]
+        return [[text, f"{short(text, 60)} ({count:,} rows)"] for text, count in labels]
     if role == "scale":
         return [[value, words] for value, words in SCALES.items()] if chosen["p"] else []
     return [[value, words] for value, words in MISSING.items()] if any(c.missing for c in used) else []

@@ -620,9 +620,11 @@ class PurityPage(pn.viewable.Viewer):
             '<div role="status" aria-live="polite" aria-atomic="true">'
             f"<h1>At delta <b>{t('say_delta')}</b>, k_min <b>{t('say_k_min')}</b> and {t('say_ceiling')} "
             f"the blind test says: <b>{t('together')}</b>.</h1>"
-            '<p class="note">If no honest risk exceeds 0.9, an honest ranking shows a head that convicts '
+            f"<p {self.live.attrs(class_='rates_can')}>If no honest risk exceeds 0.9, an honest ranking shows a head that convicts "
             f"<b>{t('cases_9')}</b>. The formula M^k_min gives {t('naive_9')}, the chance that {t('say_k_min')} "
-            f"patients of risk 0.9 all have the event.</p>{''.join(lines)}</div>"
+            "records of risk 0.9 all have the event.</p>"
+            f"<p {self.live.attrs(class_='rates_cannot')}>The test cannot fire on these data: neither an honest ranking nor a leak "
+            f"shows a head that convicts.</p>{''.join(lines)}</div>"
             '<p class="small scope">Near-label: the head is as pure as if an input held the outcome, or almost, as a cause of death '
             "does, which only the dead have. Above the ceiling: the ranking is better than an honest one is held to be. "
             "An outcome that is nearly deterministic at prediction time fires honestly; "
@@ -651,13 +653,14 @@ class PurityPage(pn.viewable.Viewer):
             + row("records", "size", "events")
             + row("C*", "c", "c_interval")
             + row("pure head", "head", "head_events")
-            + row("ties, worst to best", "order")
+            + row("with ties broken", "order")
             + row("M*", "m_star", "m_star_head")
             + row("M*, all heads", "m_scan")
             + row("breadth", "breadth", "breadth_null")
-            + row("dispersion z", "z", "z_records")
+            + row("dispersion z, unit weight", "z", "z_records")
             + "</table>"
-            '<p class="small">A pure head convicts only if you hold that nobody’s outcome is nearly certain at prediction time; '
+            '<p class="small">With ties broken: how far down the head would reach if tied records stood one by one, events last '
+            "to events first. No threshold cuts inside ties, so the pure head ends at or above the first. A pure head convicts only if you hold that nobody’s outcome is nearly certain at prediction time; "
             "M*, that no admissible risk exceeds it (“all heads” allows for having looked at every one); the ceiling, that no "
             "honest model ranks better.</p>"
         )
@@ -673,7 +676,7 @@ class PurityPage(pn.viewable.Viewer):
             "<h2>How often honest rankings convict</h2>"
             '<table class="rates" aria-label="rates of false certification"><tr><th scope="col" class="m">no risk above M</th>'
             f'<th scope="col" class="n m">true rate, at most</th><th scope="col" class="n m">M^k_min</th></tr>{rows}</table>'
-            '<p class="small">M^k_min is the chance that k_min patients of risk M all have the event. The head may have '
+            '<p class="small">On data with events enough for a head: M^k_min is the chance that k_min records of risk M all have the event. The head may have '
             "delta without it, and any length from k_min on, so honest rankings convict more often.</p>"
         )
 
@@ -769,7 +772,8 @@ class PurityPage(pn.viewable.Viewer):
             figures.TITLE,
             self._pane("purity", lambda: self.figure("purity", hooks=hooks)),
             "A curve that is inside the shaded box at a cut convicts. The mark with its number is the end of the pure "
-            "head; the band shows what the order inside ties could hide; dotted, level: the base rate. "
+            "head; the grey wedge or band: where purity lies inside ties, from events last to events first; dotted, level: the "
+            "base rate. "
             f"Drag the edges of the box. {SOURCE}, sections 2 to 4.",
             links=downloads(
                 "purity",

@@ -22,10 +22,14 @@ from dashboards.live import words
 from dashboards.shelf import Vector, shipped, shipped_names
 from leakviz.blind import (
     CEILING_STOPS,
+    CREDIBLE,
+    DECISIONS,
     EPSILON_STOPS,
     BlindTest,
     BreadthCurves,
     blind_test_ranked,
+    needed_risk,
+    strength_of,
     sweep_blind,
 )
 from leakviz.certification import ALPHAS, MAX_RISKS, read_false_certification, read_minimum_heads
@@ -45,14 +49,22 @@ RATES = tuple(float(alpha) for alpha in ALPHAS)
 
 # The cases of a verdict: the word, and what gave rise to it.
 CASES = (
-    ("leaky", "near-label"),
-    ("leaky", "above the ceiling"),
-    ("leaky", "above the ceiling"),  # with its whole interval
+    ("leaky, strong evidence", "near-label"),
+    ("leaky, weak evidence", "above the ceiling"),
+    ("leaky, strong evidence", "above the ceiling"),  # with its whole interval
     ("not shown", ""),
     ("undetermined", ""),
     ("", ""),  # no vector is chosen
+    ("leaky, moderate evidence", "near-label"),
+    ("leaky, weak evidence", "near-label"),
 )
-NEAR, ABOVE, WHOLLY_ABOVE, NOT_SHOWN, UNDETERMINED, NO_VECTOR = range(len(CASES))
+STRONG, ABOVE, WHOLLY_ABOVE, NOT_SHOWN, UNDETERMINED, NO_VECTOR, MODERATE, WEAK = range(len(CASES))
+NEAR = {
+    STRONG: "strong",
+    MODERATE: "moderate",
+    WEAK: "weak",
+}  # the cases of a pure head, by the strength of the evidence
+_CAN_FIRE = {NOT_SHOWN, ABOVE, WHOLLY_ABOVE, *NEAR}
 
 # Why shipped vectors that were made without the named leaks fire all the same.
 FIRES_HONESTLY = {
@@ -175,7 +187,7 @@ def _make_part(vector: Vector, get: Callable[[str], Vector]) -> xr.Dataset:
         **_drawn(vector, sweep),
         "n": ((), ranked.n),
         "above_of": ("ceiling", above.astype(np.uint8)),
-        "case_of": (("delta", "k_min", "above"), _cases(sweep, above)),
+        "case_of": (("delta", "k_min", "above"), _cases(sweep, above, test)),
     }
     texts = _texts(vector, test, sweep, references(vector, get)[0])
     return xr.Dataset(table, {"delta": sweep["delta"].values, "epsilon": sweep["epsilon"].values}).assign(
@@ -232,8 +244,11 @@ def _axis(sizes: Sequence[int]) -> dict[str, Any]:
     return {"x_start": ((), 0.9), "x_end": ((), end), "line_x": ("one", [end])}
 
 
-def _cases(sweep: xr.Dataset, above: np.ndarray) -> np.ndarray:
+def _cases(sweep: xr.Dataset, above: np.ndarray, test: BlindTest) -> np.ndarray:
     """Return the verdict's case for each stop of delta and k_min, below and above the ceiling."""
+    code = {word: case for case, word in NEAR.items()}
+    heads = zip(sweep["spike"].values.tolist(), sweep["spike_events"].values.tolist(), strict=True)
+    near = [code[strength_of(needed_risk(k, e, test.m_star), test.m_star_scan)] for k, e in heads]
     verdict, trigger = sweep["verdict"].values, sweep["trigger"].values
     case = np.empty((*verdict.shape[:2], 3), dtype=np.uint8)
     for level in range(3):
@@ -241,7 +256,7 @@ def _cases(sweep: xr.Dataset, above: np.ndarray) -> np.ndarray:
         at = found[0] if len(found) else len(above) - 1  # a level that no ceiling reaches is never looked up
         case[..., level] = np.select(
             [verdict[..., at] == 2, verdict[..., at] == 1, trigger[..., at] == 1],
-            [UNDETERMINED, NOT_SHOWN, NEAR],
+            [UNDETERMINED, NOT_SHOWN, np.array(near)[:, np.newaxis]],
             WHOLLY_ABOVE if level == 2 else ABOVE,
         )
     return case
@@ -282,15 +297,14 @@ def _texts(vector: Vector, test: BlindTest, sweep: xr.Dataset, reference: Vector
         lambda k, e: f"{e:,} events, {percent(e / k)}" if k else "", sweep["spike"], sweep["spike_events"]
     )
     texts["order"] = words(
-        lambda worst, best: f"{worst:,}" if worst == best else f"{worst:,} to {best:,}",
+        lambda worst, best: (
+            "no ranking" if test.decisions else f"{worst:,}" if worst == best else f"{worst:,} to {best:,}"
+        ),
         sweep["spike_worst_order"],
         sweep["spike_best_order"],
     )
     if test.decisions:
-        tied, hidden = (
-            "These are decisions, not risks (every prediction is 0 or 1), so the head cannot be tested.",
-            sweep["spike"] < sweep["k_min"],
-        )
+        tied, hidden = DECISIONS, sweep["spike"] >= 0
     else:
         tied, hidden = (
             f"Ties hide the head: with {test.levels:,} different predictions the order inside ties is unknown, and the best "
@@ -301,7 +315,8 @@ def _texts(vector: Vector, test: BlindTest, sweep: xr.Dataset, reference: Vector
     texts["evidence"] = _evidence(vector.ranked, test, sweep)
     honest = vector.name.endswith("__honest") and vector.name in shipped_names()
     reason = FIRES_HONESTLY.get(vector.name.split("__")[0], "") if honest else ""
-    texts["verdict"] = _by_case([word.capitalize() for word, _ in CASES])
+    texts["verdict"] = _by_case([said_of(test, word).capitalize() for word, _ in CASES])
+    texts["m_says"] = _m_says(test, sweep)
     texts["trigger"] = _by_case([f", {trigger}" if trigger else "" for _, trigger in CASES])
     texts["assumes"] = _assumes(reason, sweep["delta"])
     return texts
@@ -311,7 +326,7 @@ def _assumes(reason: str, deltas: xr.DataArray) -> xr.DataArray:
     """Return what a verdict rests on; why an honest vector fires depends on what purity is asked for."""
 
     def write(case: int, delta: float) -> str:
-        if case == NEAR and reason:
+        if case in NEAR and reason:
             purity = decimal(round(1 - delta, 3))
             return (
                 reason
@@ -325,7 +340,7 @@ def _assumes(reason: str, deltas: xr.DataArray) -> xr.DataArray:
 
 def _fixed(test: BlindTest) -> dict[str, str]:
     """Return the texts that no slider moves."""
-    texts = {"c": "undefined", "c_interval": "one class", "m_star": "none", "m_star_head": "", "m_says": ""}
+    texts = {"c": "undefined", "c_interval": "one class", "m_star": "none", "m_star_head": ""}
     if test.c_statistic is not None:
         texts["c"] = f"{test.c_statistic:.3f}"
         texts["c_interval"] = f"{test.c_low:.3f} to {test.c_high:.3f}"
@@ -333,13 +348,34 @@ def _fixed(test: BlindTest) -> dict[str, str]:
         texts["m_star"] = _down(test.m_star)
         texts["m_star_head"] = f"{test.m_star_events:,} of the top {test.m_star_k:,}"
         texts["m_scan"] = _down(test.m_star_scan)
-        if test.c_statistic is not None:
-            texts["m_says"] = f"M* {_down(test.m_star)}, each head alone."
     z = test.dispersion
-    silent = test.c_statistic is None or test.levels == 1  # nothing can be told apart
-    texts["z"] = "not tested" if z.z is None or silent else f"{round(z.z, 1) + 0.0:.1f}".replace("-", "−")
-    texts["z_records"] = f"{z.effective_records:,.0f} effective records"
+    texts["z"] = "not tested" if z.z is None else f"{round(z.z, 1) + 0.0:.1f}".replace("-", "−")
+    texts["z_records"] = z.untested or f"{z.effective_records:,.0f} effective records"
     return {"m_scan": "", **texts}
+
+
+def said_of(test: BlindTest, verdict: str) -> str:
+    """Say first of decisions that they are no ranking."""
+    return f"decisions, no ranking; {verdict}" if test.decisions and verdict else verdict
+
+
+def _m_says(test: BlindTest, sweep: xr.Dataset) -> xr.DataArray:
+    """Return what honest predictions would need for the head, for each case and delta."""
+
+    def write(case: int, k: int, events: int) -> str:
+        if test.m_star is None or test.c_statistic is None or case == NO_VECTOR:
+            return ""
+        if case not in NEAR:
+            return f"M* {_down(test.m_star)}, each head alone."
+        needed = needed_risk(k, events, test.m_star)
+        what = "M* " if needed == test.m_star else ""
+        return (
+            f"Honest predictions would need risks above {what}{_down(needed)} for it ({_down(test.m_star_scan or 0)} with all "
+            f"heads allowed for); {CREDIBLE[NEAR[case]]}."
+        )
+
+    case = xr.DataArray(np.arange(len(CASES)), dims="case")
+    return words(write, case, sweep["spike"], sweep["spike_events"])
 
 
 def _breadth(value: float, reference: Vector | None, vector: Vector) -> str:
@@ -353,7 +389,7 @@ def _evidence(ranked: RankedPredictions, test: BlindTest, sweep: xr.Dataset) -> 
     """Return the sentence of evidence for each case and delta."""
 
     def write(case: int, k: int, events: int) -> str:
-        if case == NEAR:
+        if case in NEAR:
             return f"{events:,} of the top {k:,} records had the event ({percent(events / max(k, 1))})."
         if case in (ABOVE, WHOLLY_ABOVE) and test.c_statistic is not None:
             with_it = "with" if case == WHOLLY_ABOVE else "but not with"
@@ -423,11 +459,23 @@ def page_answers(vectors: Sequence[Vector | None], get: Callable[[str], Vector])
         dims = {"above": f"above_{slot}", "case": f"case_{slot}"}
         table = table.assign(of.drop_vars("n").rename({**own, **dims}).data_vars)
     table = table.assign(_axis(sizes))
-    cases = np.empty((len(CASES),) * 3, dtype=object)
+    tests = [None if vector is None else blind_test_ranked(vector.ranked) for vector in vectors]
+    alone = [test for test in tests if test is not None]
+    shape = (len(CASES),) * 3
+    cases, can, cannot = (np.empty(shape, dtype=object) for _ in range(3))
     for which in product(range(len(CASES)), repeat=3):
-        cases[which] = together([CASES[case][0] for case in which])
-    table["together"] = (tuple(f"case_{slot}" for slot in SLOTS), cases)
-    return table
+        said = [
+            CASES[case][0] if test is None else said_of(test, CASES[case][0])
+            for case, test in zip(which, tests, strict=True)
+        ]
+        needs = ""
+        if len(alone) == 1 and alone[0].m_star is not None and set(which) & set(NEAR):
+            needs = f" (M* {_down(alone[0].m_star)})"
+        cases[which] = together(said) + needs
+        fires = bool(set(which) & _CAN_FIRE)
+        can[which], cannot[which] = ("note", "none") if fires else ("none", "note")
+    over = tuple(f"case_{slot}" for slot in SLOTS)
+    return table.assign(together=(over, cases), rates_can=(over, can), rates_cannot=(over, cannot))
 
 
 FOLLOWS = {

@@ -11,7 +11,7 @@ export function render({model, view, el}) {
   const data = view.model.data
   const send = (message) => model.send_msg(message)
   const list = make("ol", {class: "sections", "aria-label": "sections of the report"})
-  const empty = make("p", {class: "note empty"}, "There is no section yet. Add a page below: it comes in the state in which you left it.")
+  const empty = make("p", {class: "note empty"}, "There is no section yet. Add a page below: one that you visited comes as you left it, another as it starts.")
   const offers = make("ul", {class: "offers", "aria-label": "pages that can be added"})
   const form = make("div", {class: "form"})
   const bar = make("div", {class: "bar"})
@@ -87,7 +87,8 @@ export function render({model, view, el}) {
     for (const name of ["title", "author", "notes"]) put(form, name, page[name])
     for (const node of buttons) node.disabled = page.sections.length === 0 || Boolean(page.work)
     stop.hidden = !page.work
-    if (page.work || !status.dataset.kept) status.textContent = page.work
+    const why = page.sections.length ? "" : "Nothing can be made yet: add a section first."
+    if (page.work || !status.dataset.kept) status.textContent = page.work || why
     if (page.work) delete status.dataset.kept
     alert.textContent = page.alert
   }

@@ -17,14 +17,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import betaincinv, expit
 from scipy.stats import rankdata
 
-from leakviz.calibration import Dispersion, dispersion_ranked
+from leakviz.calibration import Dispersion, leak_dispersion_ranked
 from leakviz.certification import MAX_RISKS, false_certification
 from leakviz.decimals import as_decimal, stops
 from leakviz.errors import InputError
 from leakviz.purity import (
+    BOUND_FROM,
     DELTA_STOPS,
     K_MIN_STOPS,
     BreadthCurve,
@@ -52,8 +53,25 @@ CEILING_STOPS = np.append(stops("0.5", "1", "0.01"), np.inf)
 EPSILON_STOPS = stops("0", "0.1", "0.005")
 """The stops of the page's slider for epsilon."""
 
-_SCHEMA = "leakviz.BlindTest/2"
+STRENGTHS = ("weak", "moderate", "strong")
+"""How far a verdict "leaky" is from what honest predictions may do, in the order of `strength_of`."""
+
+PESSIMISTIC_RISK = 0.9
+"""The largest honest risk that arXiv 2606.11267 (section 6) takes for a pessimistic bound."""
+
+_SCHEMA = "leakviz.BlindTest/3"
+_READ_TOO = "leakviz.BlindTest/2"  # had no strength and no headline, which follow from the rest
+_DERIVED = ("headline", "strength", "needed_risk")  # in the JSON for those who read it elsewhere
 _MOST_SWAPPED_FOLDS = 6
+
+DECISIONS = "These are decisions, not risks (every prediction is 0 or 1): there is one cut, and no ranking."
+
+CREDIBLE = {
+    "weak": "that is within the 0.9 that the method's paper takes for a pessimistic bound: no leak is needed",
+    "moderate": "that is more than the 0.9 of the paper's pessimistic bound, but not with all heads allowed for",
+    "strong": "that is credible only of an outcome that is nearly certain beforehand",
+}
+"""What honest predictions would need for a pure head, held against what is credible, by the strength of the evidence."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +187,54 @@ class BlindTest:
         """Whether every prediction is 0 or 1: decisions, not risks."""
         return self.dispersion.rows == 0
 
+    @property
+    def needed_risk(self) -> float | None:
+        """The risk above which some honest predictions must be for this head; None without the trigger "near-label".
+
+        It is M*, or, where the head is too short for M* (fewer than 50 records), the exact 95 % lower bound of that
+        head alone, if that is larger.
+        """
+        return (
+            needed_risk(self.spike, self.spike_events, self.m_star) if self.trigger == "near-label" else None
+        )
+
+    @property
+    def strength(self) -> str | None:
+        """How strong the evidence of a verdict "leaky" is: "weak", "moderate" or "strong"; None for another verdict.
+
+        A near-label is weak if honest predictions need no risk above 0.9, which the paper takes for a pessimistic bound
+        (section 6); strong if they need one although all heads that were looked at are allowed for (`m_star_scan`);
+        moderate between. A C-statistic above the ceiling is strong with its whole 95 % interval, weak otherwise.
+        """
+        needed = self.needed_risk
+        if needed is not None:
+            return strength_of(needed, self.m_star_scan)
+        if self.trigger == "above-ceiling":
+            return "strong" if self._wholly_above else "weak"
+        return None
+
+    @property
+    def _wholly_above(self) -> bool:
+        return self.c_low is not None and self.c_low > (self.c_max or 0)
+
+    @property
+    def headline(self) -> str:
+        """The verdict with what a reader must know at a glance: how strong it is, and what honest predictions would need."""
+        return ("decisions, no ranking; " if self.decisions else "") + self._headline()
+
+    def _headline(self) -> str:
+        needed, strength = self.needed_risk, self.strength
+        if strength is None:
+            return self.verdict
+        if needed is None:
+            with_it = "with" if strength == "strong" else "but not with"
+            return f"{self.verdict}, {strength} evidence: the C-statistic exceeds the ceiling, {with_it} its whole interval"
+        if self.m_star is None or needed > self.m_star:  # the head is too short for M*
+            bound = f"{_down(needed)}, this head taken alone"
+        else:
+            bound = f"M* {_down(needed)}, or {_down(self.m_star_scan or 0)} with all heads allowed for"
+        return f"{self.verdict}, {strength} evidence: honest predictions would need risks above {bound}; {CREDIBLE[strength]}"
+
     def explain(self) -> str:
         """Return a few plain sentences: the evidence, what it presupposes, and what cannot be seen."""
         answer, numbers, caveats = self.explain_parts()
@@ -192,7 +258,7 @@ class BlindTest:
         >>> answer
         'Undetermined: every record lacks the event, so nothing can be told apart.'
         >>> numbers, caveats
-        (['Dispersion is not tested, as nothing can be told apart.'], [])
+        (['Dispersion is not tested: every record lacks the event.'], [])
         """
         numbers = [*self._ranking_sentences(), *self._bound_sentences()]
         if self.breadth is not None:
@@ -207,11 +273,10 @@ class BlindTest:
             f"meet a purity of at least {purity}"
         )
         if self.trigger == "near-label":
-            return f"Leaky, near-label: {head} (k_min {self.k_min:,})."
+            first = f"{DECISIONS} " if self.decisions else ""
+            return f"{first}Leaky, near-label: {head} (k_min {self.k_min:,})."
         if self.trigger == "above-ceiling":
-            surely = (
-                "with" if self.c_low is not None and self.c_low > (self.c_max or 0) else "although not with"
-            )
+            surely = "with" if self._wholly_above else "although not with"
             return (
                 f"Leaky, above the ceiling: the C-statistic is {self.c_statistic:.3f} "
                 f"(95 % {self.c_low:.3f} to {self.c_high:.3f}), above {self.c_max:g}, {surely} its whole "
@@ -239,10 +304,7 @@ class BlindTest:
             else f"the C-statistic does not exceed {self.c_max:g}"
         )
         if self.decisions:
-            return (
-                "Not shown: these are decisions, not risks (every prediction is 0 or 1), so the head cannot be tested, "
-                f"and {ceiling}. Save the predicted risks, and test those."
-            )
+            return f"{DECISIONS} Not shown: the head cannot be tested, and {ceiling}. Save the predicted risks, and test those."
         pure = head if self.spike else f"no cut has a purity of at least {purity}"
         short = f", fewer than k_min {self.k_min:,}" if self.spike else ""
         return f"Not shown: {pure}{short}, and {ceiling}."
@@ -265,7 +327,9 @@ class BlindTest:
         else:
             said.append("This does not mean that there is no leak.")
         if self.decisions and self.verdict == "leaky":
-            said.append("These are decisions, not risks: every prediction is 0 or 1, so there is one cut.")
+            said.append(
+                "Save the predicted risks, and test those: with one cut there is no head to look at, only one group."
+            )
         if self.ties_hide_head and not self.decisions:
             said.append(
                 f"Ties hide the head: there are {self.levels:,} different predictions for {_count(self.n)}, and the order "
@@ -300,6 +364,11 @@ class BlindTest:
                 f"{self.m_star_events:,} events ({_down(self.m_star_scan)} if all heads that were looked at "
                 "are allowed for): a leak, if you hold that no admissible risk exceeds M*."
             )
+        if self.trigger == "near-label" and self.strength is not None:
+            said.append(
+                f"So the evidence is {self.strength}. {self.prevalence:.3g} of all records have the event: could some honestly "
+                f"have a risk above {_down(self.needed_risk or 0)}? If so, no leak is needed."
+            )
         if self.trigger == "near-label":
             said.append(self._rate_sentence(MAX_RISKS[0]))
         return said
@@ -329,28 +398,25 @@ class BlindTest:
         return text + f"; honest vectors differ from each other down to {low:.2f} to {high:.2f} %."
 
     def _dispersion_sentence(self) -> str:
-        if self.c_statistic is None or self.levels == 1:
-            return "Dispersion is not tested, as nothing can be told apart."
-        if self.decisions:
-            return "Dispersion is not tested: decisions are no risks."
         chosen = self.dispersion if self.weight == "unit" else self.dispersion_uniform
         wrong = ""
         if chosen.contradicted:
             wrong = f" {_count(chosen.contradicted)} predicted with certainty turned out otherwise."
+        if self.decisions:
+            return f"Dispersion is not tested: {chosen.untested}."
         if chosen.z is None:
-            return (
-                f"Dispersion is not tested: {chosen.effective_records:.1f} effective records carry it, "
-                f"fewer than 30.{wrong}"
-            )
+            return f"Dispersion is not tested: {chosen.untested}.{wrong}"
         state = "out of line with" if self.warn else "in line with"
         return (
-            f"Dispersion is {state} calibrated risks (z {round(chosen.z, 1) + 0.0:.1f}, {self.weight} weight); "
+            f"Dispersion is {state} calibrated risks (z {round(chosen.z, 1) + 0.0:.1f}, {self.weight} weight, "
+            f"{chosen.effective_records:,.0f} effective records); "
             f"recalibration, honest or not, takes this signal away.{wrong}"
         )
 
     def to_json(self) -> str:
         """Return the result as a JSON text; `from_json` makes an equal one of it."""
-        return json.dumps({"schema": _SCHEMA} | asdict(self), allow_nan=False, ensure_ascii=False)
+        derived = {name: getattr(self, name) for name in _DERIVED}
+        return json.dumps({"schema": _SCHEMA} | asdict(self) | derived, allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "BlindTest":
@@ -365,8 +431,9 @@ class BlindTest:
             fields = json.loads(text)
         except (TypeError, ValueError) as error:
             raise InputError(f"text is no JSON ({error}); give what to_json returned") from error
-        if not isinstance(fields, dict) or fields.pop("schema", None) != _SCHEMA:
+        if not isinstance(fields, dict) or fields.pop("schema", None) not in (_SCHEMA, _READ_TOO):
             raise InputError(f"text is not a {_SCHEMA}; give what to_json returned")
+        fields = {name: value for name, value in fields.items() if name not in _DERIVED}
         try:
             for name in ("dispersion", "dispersion_uniform"):
                 fields[name] = Dispersion(**fields[name])
@@ -771,7 +838,7 @@ _KNOWN: WeakKeyDictionary[RankedPredictions, _Evidence] = WeakKeyDictionary()
 def _evidence(ranked: RankedPredictions) -> _Evidence:
     known = _KNOWN.get(ranked)
     if known is None:
-        unit, uniform = dispersion_ranked(ranked, weights=("unit", "uniform"))
+        unit, uniform = leak_dispersion_ranked(ranked)
         bound, bound_scan = head_bounds_ranked(ranked)
         known = _Evidence(
             levels=_levels(ranked),
@@ -811,6 +878,45 @@ def _judge(
         return "leaky", "above-ceiling"
     possible = ranked.n >= k_min and ranked.events >= fewest_events(delta, k_min)
     return ("not shown" if possible else "undetermined"), None
+
+
+def needed_risk(spike: int, events: int, m_star: float | None) -> float:
+    """Return the risk above which some honest predictions must be for a pure head.
+
+    Parameters
+    ----------
+    spike, events : int
+        The head, and the events in it.
+    m_star : float or None
+        From `leakviz.purity.head_bound_ranked`, which looks at heads from 50 records up.
+
+    Examples
+    --------
+    >>> needed_risk(60, 60, 0.951), round(needed_risk(10, 10, 0.5), 3), round(0.05 ** (1 / 10), 3)
+    (0.951, 0.741, 0.741)
+    """
+    alone = float(betaincinv(events, spike - events + 1, 0.05)) if 0 < spike < BOUND_FROM else 0.0
+    return max(m_star or 0.0, alone)
+
+
+def strength_of(needed: float, scan: float | None) -> str:
+    """Return how strong the evidence of a pure head is; see `BlindTest.strength`.
+
+    Parameters
+    ----------
+    needed : float
+        From `needed_risk`.
+    scan : float or None
+        The same with all heads allowed for.
+
+    Examples
+    --------
+    >>> [strength_of(needed, scan) for needed, scan in [(0.9, 0.82), (0.93, 0.9), (0.99, 0.95)]]
+    ['weak', 'moderate', 'strong']
+    """
+    if scan is not None and scan > PESSIMISTIC_RISK:
+        return "strong"
+    return "moderate" if needed > PESSIMISTIC_RISK else "weak"
 
 
 def fewest_events(delta: object, k_min: int) -> int:

@@ -8,7 +8,7 @@ Functions that end in ``_ranked`` answer from `leakviz.purity.RankedPredictions`
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,8 @@ class Dispersion:
         Records with p = 0 or p = 1, left out, since they carry no variance.
     contradicted_ones, contradicted_zeros : int
         Among them, those with p = 1 and no event; with p = 0 and the event.
+    untested : str
+        Why `z` is None, in a few words; "" if it is not.
     """
 
     weight: str
@@ -68,6 +70,7 @@ class Dispersion:
     certain: int
     contradicted_ones: int
     contradicted_zeros: int
+    untested: str = ""
 
     @property
     def contradicted(self) -> int:
@@ -146,11 +149,14 @@ def dispersion_ranked(
         squares, expected, pull, total, total_squares = sums[i]
         effective = total * total / total_squares if total_squares > 0 else 0.0
         z_raw = float(pull / math.sqrt(total)) if total > 0 else None
+        name = _weight_name(weight)
+        few = f"{effective:.1f} effective records carry the {name} weight, fewer than {FEWEST_EFFECTIVE}"
         results.append(
             Dispersion(
-                weight=_weight_name(weight),
+                weight=name,
                 v=float(squares / expected) if expected > 0 else None,
                 z=z_raw if effective >= FEWEST_EFFECTIVE else None,
+                untested="" if effective >= FEWEST_EFFECTIVE else few,
                 z_raw=z_raw,
                 effective_records=float(effective),
                 rows=int(high - low),
@@ -160,6 +166,39 @@ def dispersion_ranked(
             )
         )
     return tuple(results)
+
+
+def leak_dispersion_ranked(ranked: RankedPredictions) -> tuple[Dispersion, Dispersion]:
+    """Return the dispersion of unit and of uniform weight, as a sign of a leak.
+
+    Parameters
+    ----------
+    ranked : RankedPredictions
+        From `leakviz.purity.rank_predictions`.
+
+    Returns
+    -------
+    (Dispersion, Dispersion)
+        As `dispersion_ranked`; but where every outcome or every prediction is the same, or every prediction is a
+        decision, `z` is None: what the formula then gives, `z_raw`, holds the number of events against the sum of the
+        risks, and tells no risk from another.
+
+    Examples
+    --------
+    >>> unit, _ = leak_dispersion_ranked(rank_predictions(np.linspace(0.1, 0.4, 200), np.zeros(200)))
+    >>> unit.z, round(unit.z_raw, 1), unit.untested
+    (None, -7.5, 'every record lacks the event')
+    """
+    why = ""
+    if ranked.events in (0, ranked.n):
+        why = f"every record {'has' if ranked.events else 'lacks'} the event"
+    elif ranked.constant:
+        why = "every prediction is the same"
+    found = dispersion_ranked(ranked)
+    if not why and not found[0].rows:
+        why = "decisions are no risks"
+    unit, uniform = (replace(d, z=None, untested=why) if why else d for d in found)
+    return unit, uniform
 
 
 def net_benefit(p: ArrayLike, y: ArrayLike, thresholds: ArrayLike) -> xr.Dataset:

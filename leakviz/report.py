@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import xarray as xr
 
-from leakviz.blind import BlindTest, fewest_events
+from leakviz.blind import DECISIONS, BlindTest, fewest_events
 from leakviz.errors import InputError
 
 VERSION = 1
@@ -455,13 +455,15 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
             test.spike >= test.k_min,
             f"{of}of the {test.spike:,} highest risks {test.spike_events:,} had the event. If the outcome of such "
             "records is nearly certain at prediction time (a malignant cell, a digit, death at ninety), an honest "
-            "model has this head, too; the verdict rests on the assumption that it is not.",
+            "model has this head, too; the verdict rests on the assumption that it is not."
+            + (f" {test.headline[:1].upper()}{test.headline[1:]}." if test.trigger == "near-label" else ""),
         ),
+        _limit("decisions, not risks", test.decisions, f"{of}{DECISIONS}"),
         _limit(
             "one class",
             fewest == 0,
-            f"{of}all {test.n:,} records {all_of}: there is no ranking to be judged, and nothing that tells a leak from an "
-            "honest model; the dispersion z only holds the number of events against the sum of the risks.",
+            f"{of}all {test.n:,} records {all_of}: there is no ranking to be judged, nothing that tells a leak from an honest "
+            "model, and no dispersion to be tested.",
         ),
         _limit(
             "perfect ranking",
@@ -483,7 +485,7 @@ def limits_of_predictions(test: BlindTest, *, whose: str = "", simulated: bool =
         _limit(
             "dispersion not testable",
             z.z is None,
-            f"{of}{z.effective_records:.0f} effective records carry the dispersion, fewer than 30; it is not tested.",
+            f"{of}the dispersion is not tested: {z.untested}.",
         ),
         _limit(
             "reversed ranking",

@@ -16,6 +16,7 @@ from leakviz.predictions.records import ColumnFacts, Predictions, Question
 from leakviz.predictions.roles import (
     can_be_fold,
     can_be_p,
+    can_be_y,
     check_answers,
     choose_columns,
     describe,
@@ -291,7 +292,7 @@ def _inspection(name: str, opened: Opened, said: dict[str, Any]) -> Inspection:
     problem = None
     candidates = {
         "p": tuple(c.name for c in table.columns if can_be_p(c)),
-        "y": tuple(c.name for c in outcomes(table.columns)),
+        "y": tuple(c.name for c in table.columns if can_be_y(c) or c in outcomes(table.columns)),
         "fold": tuple(c.name for c in table.columns if can_be_fold(c)),
     }
     decimal = None
@@ -378,4 +379,6 @@ def _read(found: Inspection) -> Predictions:
         decided=tuple(decided),
         dropped=dropped,
         content_hash=content.hexdigest(),
+        event=wanted,
+        no_event=tuple(text for text in texts if text != wanted),
     )

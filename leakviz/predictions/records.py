@@ -107,6 +107,10 @@ class Predictions:
         Rows left out because a value is missing.
     content_hash : str
         SHA-256 of p, y and folds as numbers, in hex: the same whatever format the file had.
+    event : str
+        The label that y = 1 stands for.
+    no_event : tuple of str
+        The labels that y = 0 stands for; several where one label was named against the rest.
     """
 
     p: np.ndarray = field(repr=False)
@@ -118,6 +122,14 @@ class Predictions:
     decided: tuple[str, ...]
     dropped: int
     content_hash: str
+    event: str = ""
+    no_event: tuple[str, ...] = ()
+
+    @property
+    def against(self) -> str:
+        """Which label is tested against how many others, in a few words; "" where there is one other or none."""
+        others = len(self.no_event)
+        return f"{self.event!r} against the {others} other labels" if others > 1 else ""
 
     @property
     def n(self) -> int:

@@ -30,6 +30,7 @@ from leakviz.predictions.sources import quoted
 
 SCALES = ("probability", "percent", "logit")
 MISSING_ANSWERS = ("refuse", "drop")
+MOST_LABELS = 20  # from which one is chosen as the event; any that is named is taken
 
 
 def check_answers(answers: dict[str, Any]) -> None:
@@ -52,6 +53,17 @@ def outcomes(columns: Sequence[Column]) -> list[Column]:
     few = [column for column in whole if column.name != "" and 1 <= len(column.label_counts) <= 2]
     likely = [column for column in few if len(column.label_counts) == 2 or _is_known(column)]
     return likely or few
+
+
+def can_be_y(column: Column) -> bool:
+    """Tell whether a column can be y once its event is named: 2 to 20 labels, one of them against the others."""
+    whole = column.is_integer or not column.is_number
+    return (
+        whole
+        and column.name != ""
+        and not column.is_identifier
+        and 2 <= len(column.label_counts) <= MOST_LABELS
+    )
 
 
 def _is_known(column: Column) -> bool:
@@ -82,7 +94,8 @@ def choose_columns(
     _choose_by_elimination(columns, chosen, decided)
     free = [c for c in columns if c not in chosen.values()]
     if "y" not in chosen:
-        questions.append(_column_question("y", [c for c in outcomes(columns) if c in free], columns))
+        ys = [c for c in outcomes(columns) if c in free] or [c for c in free if can_be_y(c)]
+        questions.append(_column_question("y", ys, columns))
     if "p" not in chosen:
         questions.append(_column_question("p", [c for c in free if can_be_p(c)], columns))
     for role in ("p", "y"):
@@ -102,6 +115,8 @@ def _choose_by_elimination(columns: Sequence[Column], chosen: dict[str, Column],
     ps = [chosen["p"]] if "p" in chosen else [c for c in free if can_be_p(c)]
     pairs = [(a, b) for a in ps for b in ys if a is not b]
     if not pairs:
+        if not ys and any(can_be_y(c) and any(c is not p for p in ps) for c in free):
+            return  # one label against the others: that is asked
         _refuse_columns(columns, ps, ys)
     rest = [c for c in free if not c.is_identifier]
     alone = len(pairs) == 1 and all(c in pairs[0] for c in rest)
@@ -163,14 +178,18 @@ def _column_question(
         )
     others = [c for c in columns if c not in options and not c.is_identifier]
     if role == "y":
-        needs = "two labels"
+        needs = "two labels, or one to be named against the others"
         others = [c for c in others if len(c.label_counts) > 2 and (c.is_integer or not c.is_number)]
     else:
         needs = "numbers"
         others = [c for c in others if not c.is_number]
     if others:
         shown = "; ".join(describe(c).text for c in others[:3]) + ("; ..." if len(others) > 3 else "")
-        text += f" It needs {needs}, which these do not hold: {shown}."
+        text += (
+            f" It needs {needs}; these are not asked about: {shown}."
+            if role == "y"
+            else f" It needs {needs}, which these do not hold: {shown}."
+        )
     return Question(role, text, tuple(Option(c.name, describe(c).text) for c in options))
 
 
@@ -334,7 +353,7 @@ def settle_y(
     if column.present == 0:
         raise InputError(f"y, column {name}, is empty: all {column.length:,} rows are missing.")
     labels = column.label_counts
-    if not labels or len(labels) > 2:
+    if not labels or (len(labels) > 2 and (_broken(column, p) or not _one_of_many(column, answers))):
         raise InputError(_too_many_labels(column, p))
     shown = " and ".join(f"{quoted(tally.text)} ({_rows(tally.number)})" for tally in labels)
     if "positive" in answers:
@@ -344,9 +363,11 @@ def settle_y(
                 f"positive={answers['positive']!r} is not in y, column {name}, which holds {shown}."
             )
         others = [quoted(tally.text) for tally in labels if tally.text != wanted]
-        decided.append(f"y is 1 where {name} is {quoted(wanted)}" + f", 0 where {others[0]}." * bool(others))
-        if not others:
-            decided[-1] += "."
+        zero = ""
+        if others:
+            many = f", the {len(others)} other labels" * (len(others) > 1)
+            zero = f", 0 where {listed_short(others)}{many}"
+        decided.append(f"y is 1 where {name} is {quoted(wanted)}{zero}.")
         answers["positive"] = wanted
     elif _is_known(column):
         texts = {tally.text.lower(): tally.text for tally in labels}
@@ -359,7 +380,13 @@ def settle_y(
             Option(tally.text, f"{quoted(tally.text)} ({_rows(tally.number)}, first row {tally.row:,})")
             for tally in labels
         )
-        questions.append(Question("positive", f"Which label of {name} is the event, y = 1?", options))
+        text = f"Which label of {name} is the event, y = 1?"
+        if len(labels) > 2:
+            text += (
+                f" There are {len(labels)} labels: the one that you name is tested against all the others, with p its "
+                "probability. If one of them stands for an unknown outcome, leave its rows out first."
+            )
+        questions.append(Question("positive", text, options))
     if len(labels) == 1:
         decided.append(f"y holds one label only, {shown}: nothing can be tested.")
 
@@ -378,6 +405,31 @@ def _label_of(positive: object, column: Column) -> str | None:
         except ValueError:
             return None
     return None
+
+
+def listed_short(texts: Sequence[str], most: int = 6) -> str:
+    """Write names with commas between, the first few where there are many.
+
+    Examples
+    --------
+    >>> listed_short(["a", "b", "c"], most=2)
+    'a, b, ...'
+    """
+    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
+
+
+def _broken(column: Column, p: Column | None) -> bool:
+    """Tell whether more than two labels are a mistake: one label in several spellings, or p and y swapped."""
+    same = [_same(tally.text) for tally in column.label_counts]
+    swapped = p is not None and column.is_number and len(p.label_counts) == 2
+    return swapped or len(set(same)) < len(same)
+
+
+def _one_of_many(column: Column, answers: dict[str, Any]) -> bool:
+    """Tell whether one label of many can be the event: it is named, or the labels are few enough to be asked about."""
+    return (column.is_integer or not column.is_number) and (
+        "positive" in answers or len(column.label_counts) <= MOST_LABELS
+    )
 
 
 def _rows(number: int) -> str:
@@ -400,9 +452,12 @@ def _too_many_labels(column: Column, p: Column | None) -> str:
         f"{quoted(tally.text)} ({_rows(tally.number)}, first row {tally.row:,})" for tally in labels[:6]
     ) + (", ..." if len(labels) > 6 else "")
     words = f"y, column {name}, holds {len(labels):,} labels and needs two: {shown}. "
-    if len({_same(tally.text) for tally in labels}) <= 2:
-        return words + "They differ only in how they are written. Write each label in one way."
-    return words + "Make a column that is 1 for the event and 0 otherwise, or keep the rows of two labels."
+    if len({_same(tally.text) for tally in labels}) < len(labels):
+        return words + "Some differ only in how they are written. Write each label in one way."
+    return words + (
+        "Name the one that is the event, positive='...', and it is tested against all the others; or keep the rows of "
+        "two labels."
+    )
 
 
 def _same(text: str) -> str:

@@ -151,13 +151,18 @@ def standing(browser, app_url):
 @pytest.fixture
 def reset(standing):
     """Return the standing page as it is after Reset."""
-    standing.mouse.move(2, 2)
-    standing.get_by_role("button", name="Reset").click()
-    standing.wait_for_function(
+    return press_reset(standing)
+
+
+def press_reset(page):
+    """Press Reset on the fingerprint page of the published battery, and wait until it is at its start."""
+    page.mouse.move(2, 2)
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function(
         """() => ["", "?page=fingerprint&gate=0.95&tau=0.65"].includes(location.search)
           && probe.texts().leak_count === "18 of 20" """
     )
-    return standing
+    return page
 
 
 class Frames:

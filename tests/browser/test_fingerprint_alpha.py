@@ -1,5 +1,7 @@
 """What a hand does to the fingerprint page of the computed battery: alpha, another battery, a setting's detail."""
 
+import re
+
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -8,8 +10,8 @@ import leakviz
 from dashboards import batteries
 from leakviz.detector_sweep import use_detector
 
-from .conftest import DESKTOP, PHONE, stand, visits
-from .test_hand import Frames, place, slider, text, wait_for_address, wait_for_text
+from .conftest import DESKTOP, PHONE, Frames, stand, visits
+from .test_hand import place, slider, text, wait_for_address, wait_for_text
 
 ASK = "?page=fingerprint&battery=computed"
 DETAIL = 4  # figures of a chosen setting
@@ -42,6 +44,18 @@ def page(opened):
     return page
 
 
+@pytest.fixture
+def detail(opened):
+    """Return the page with a setting chosen: the one that a tap has opened, or the first."""
+    page, frames = opened
+    page.set_viewport_size(DESKTOP)
+    if "chosen=" not in page.url:
+        page.get_by_label("setting", exact=True).select_option(value="1")
+        wait_for_address(page, "chosen=")
+    page.wait_for_function(f"probe.ready({4 + DETAIL})")
+    return page, frames
+
+
 def settle(page, frames):
     """Wait until nothing more comes over the sockets: the detail is there."""
     last = -1
@@ -67,11 +81,36 @@ def leaks_that_fire(score):
     return f"{int(of['correct'])} of {int(of['n'])}"
 
 
-def test_alpha_moves_points_read_outs_and_detail_without_the_server(page, opened, computed):
-    frames = opened[1]
-    page.get_by_label("setting", exact=True).select_option(value="1")
+def test_a_tap_on_a_point_opens_its_detail(page, computed):
+    setting = "N_retrain_resnet-fashion_Shirt"
+    row = computed.sel(setting=setting).mean("seed")
+    page.mouse.click(*place(page, "edges", row["oracle_lda"].item(), row["best_unsup"].item()))
+    wait_for_address(page, f"chosen={setting}")
     page.wait_for_function(f"probe.ready({4 + DETAIL})")
-    wait_for_address(page, "chosen=")
+    says = page.evaluate("probe.texts()")
+    assert says["title"] == "Shirt, ResNet on Fashion-MNIST: backbone retrained without the class"
+    assert says["oracle_lda_mean"] == f"{row['oracle_lda'].item():.3f}"
+    page.get_by_role("button", name="seed 2", exact=True).click()
+    values = computed["knn"].sel(setting=setting).values
+    assert page.evaluate("probe.texts().knn_says").startswith(f"{values[2]:.3f}")
+    link = page.get_by_role("link", name="open in Whitening")
+    assert link.get_attribute("href") == f"?page=whitening&setting={setting}"
+
+
+def test_the_page_is_sound_with_a_detail_and_on_a_phone(detail):
+    page, _ = detail
+    serious = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
+    told = [f"{v['id']}: {v['help']}: {n['html'][:300]}" for v in serious for n in v["nodes"]]
+    assert not told, "\n".join(told)
+    for size in (DESKTOP, PHONE):
+        page.set_viewport_size(size)
+        page.evaluate("probe.frames(5)")
+        wide = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert wide[0] <= wide[1], size
+
+
+def test_alpha_moves_points_read_outs_and_detail_without_the_server(detail, computed):
+    page, frames = detail
     settle(page, frames)
     page.evaluate("scrollTo(0, 0)")
     page.evaluate("for (const c of probe.elements('canvas')) c.known = true")
@@ -90,7 +129,7 @@ def test_alpha_moves_points_read_outs_and_detail_without_the_server(page, opened
     page.evaluate("probe.frames(3)")
     before, seen = frames.count, []
     leaks = computed["regime"].values == "leak"
-    chosen = computed["setting"].values[0]
+    chosen = re.search("chosen=([^&]+)", page.url)[1]
     for alpha in ("0.01", "1", "0"):
         page.mouse.move(at(stops.index(alpha)), y, steps=3)
         seen.append(page.evaluate(look))
@@ -120,35 +159,6 @@ def test_a_menu_of_the_detector_is_answered_by_the_server_in_the_same_figures(pa
     assert text(page, "area") == f"{float(score['auroc']):.4f}"
     wait_for_address(page, "alpha=1", "covariance=tied", "detector=mahalanobis")
     assert page.evaluate("[...probe.elements('canvas')].filter((c) => !c.known).length") == 0, "new canvases"
-
-
-def test_a_tap_on_a_point_opens_its_detail(page, computed):
-    setting = "N_retrain_resnet-fashion_Shirt"
-    row = computed.sel(setting=setting).mean("seed")
-    page.mouse.click(*place(page, "edges", row["oracle_lda"].item(), row["best_unsup"].item()))
-    wait_for_address(page, f"chosen={setting}")
-    page.wait_for_function(f"probe.ready({4 + DETAIL})")
-    says = page.evaluate("probe.texts()")
-    assert says["title"] == "Shirt, ResNet on Fashion-MNIST: backbone retrained without the class"
-    assert says["oracle_lda_mean"] == f"{row['oracle_lda'].item():.3f}"
-    page.get_by_role("button", name="seed 2", exact=True).click()
-    values = computed["knn"].sel(setting=setting).values
-    assert page.evaluate("probe.texts().knn_says").startswith(f"{values[2]:.3f}")
-    link = page.get_by_role("link", name="open in Whitening")
-    assert link.get_attribute("href") == f"?page=whitening&setting={setting}"
-
-
-def test_the_page_is_sound_with_a_detail_and_on_a_phone(page):
-    page.get_by_label("setting", exact=True).select_option(value="5")
-    page.wait_for_function(f"probe.ready({4 + DETAIL})")
-    serious = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
-    told = [f"{v['id']}: {v['help']}: {n['html'][:300]}" for v in serious for n in v["nodes"]]
-    assert not told, "\n".join(told)
-    for size in (DESKTOP, PHONE):
-        page.set_viewport_size(size)
-        page.evaluate("probe.frames(5)")
-        wide = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        assert wide[0] <= wide[1], size
 
 
 def test_another_battery_comes_under_the_same_frame_and_the_keyboard_stays(page):

@@ -8,12 +8,23 @@ from playwright.sync_api import expect
 
 import leakviz
 
-from .conftest import stand
+from .conftest import Frames, press_reset, set_theme, stand, visits
+
+TOO_MUCH = "?gate=abc&tau=7&backbone=<img src=x onerror=alert(1)>&metric=1e999"
 
 
 @pytest.fixture
 def page(reset):
     return reset
+
+
+@pytest.fixture(scope="module")
+def own(browser, app_url):
+    """Return the page of another visitor, whose system is dark, and the counter of what goes over its websockets."""
+    counted = []
+    with visits(browser, app_url) as visit:
+        page = visit(TOO_MUCH, color_scheme="dark", prepare=lambda page: counted.append(Frames(page)))
+        yield page, counted[0]
 
 
 def slider(page, label):
@@ -47,21 +58,6 @@ def tap(page, tag, x, y):
     page.wait_for_function("performance.now() > (probe.next_tap ?? 0)")
     page.mouse.click(*place(page, tag, x, y))
     page.evaluate("probe.next_tap = performance.now() + 350")
-
-
-class Frames:
-    """Counts what goes over the page's websockets, either way."""
-
-    def __init__(self, page):
-        self.count = 0
-        page.on("websocket", self._hear)
-
-    def _hear(self, socket):
-        for way in ("framesent", "framereceived"):
-            socket.on(way, self._add)
-
-    def _add(self, payload):
-        self.count += 1
 
 
 # Keys and the address
@@ -112,8 +108,35 @@ def test_tab_reaches_every_control_of_the_first_screen(page):
     assert [r for r in reached if r in wanted] == wanted
 
 
-def test_a_reload_and_back_bring_the_state_back(visit):
-    page = visit("?page=fingerprint&gate=0.97&tau=0.65&metric=specificity&hidden=novel&chosen=P_c10_rn_3")
+def test_a_link_that_asks_for_too_much_says_so(own):
+    page, _ = own
+    told = page.get_by_role("alert").all_inner_texts()
+    assert "gate “abc”, which is no number; 0.95 is shown" in told[0]
+    assert "tau 7; the nearest stop, 1, is shown" in told[1]
+    assert "backbone “<img src=x onerror=alert(1)>”, which is not here" in told[2]
+    assert "map “1e999”, which is not here; balanced is shown" in told[3]
+    assert (text(page, "say_gate"), text(page, "say_tau")) == ("0.95", "1.00")
+    assert page.evaluate("[...probe.elements('img')].length") == 0
+
+
+def test_a_reload_and_back_bring_the_state_and_the_theme_back(own):
+    page, _ = own
+    press_reset(page)
+    for _ in range(4):
+        slider(page, "oracle gate").press("ArrowRight")
+    page.get_by_role("button", name="specificity", exact=True).click()
+    page.get_by_role("button", name="other source", exact=True).click()
+    page.get_by_label("setting", exact=True).select_option("cat, ResNet-50 (leaked)")
+    said = ["gate=0.97", "metric=specificity", "hidden=novel", "chosen=P_c10_rn_3"]
+    wait_for_address(page, *said, "tau=0.65")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"  # the system's
+    set_theme(page, "light")
+    before = state(page)
+    page.reload()
+    stand(page)
+    assert state(page) == before
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     # data/published/README.md: 17/20 and 32/32 at gate 0.97.
     assert (text(page, "leak_count"), text(page, "clean_count")) == ("17 of 20", "32 of 32")
     assert "cat, ResNet-50 (leaked" in text(page, "detail")
@@ -125,13 +148,8 @@ def test_a_reload_and_back_bring_the_state_back(visit):
     tau.focus()
     for _ in range(3):
         tau.press("ArrowRight")
-    wait_for_address(
-        page, "gate=0.97", "tau=0.665", "metric=specificity", "hidden=novel", "chosen=P_c10_rn_3"
-    )
+    wait_for_address(page, *said, "tau=0.665")
     before = state(page)
-    page.reload()
-    stand(page)
-    assert state(page) == before
     page.get_by_role("link", name="leakviz").click()  # another document: the page from its start
     page.wait_for_url(re.compile(r"/app\??$"))
     stand(page)
@@ -157,24 +175,12 @@ def test_back_within_the_page_moves_the_sliders(page):
     assert (text(page, "leak_count"), text(page, "alarms")) == ("20 of 20", "0")
 
 
-def test_a_link_that_asks_for_too_much_says_so(visit):
-    page = visit("?gate=abc&tau=7&backbone=<img src=x onerror=alert(1)>&metric=1e999")
-    told = page.get_by_role("alert").all_inner_texts()
-    assert "gate “abc”, which is no number; 0.95 is shown" in told[0]
-    assert "tau 7; the nearest stop, 1, is shown" in told[1]
-    assert "backbone “<img src=x onerror=alert(1)>”, which is not here" in told[2]
-    assert "map “1e999”, which is not here; balanced is shown" in told[3]
-    assert (text(page, "say_gate"), text(page, "say_tau")) == ("0.95", "1.00")
-    assert page.evaluate("[...probe.elements('img')].length") == 0
-
-
 # Drags
 
 
-def test_the_picture_follows_a_drag_and_the_server_hears_of_it_once(visit, every_stop):
-    counted = []
-    page = visit(prepare=lambda page: counted.append(Frames(page)))
-    frames = counted[0]
+def test_the_picture_follows_a_drag_and_the_server_hears_of_it_once(own, every_stop):
+    page, frames = own
+    press_reset(page)
     page.evaluate("for (const c of probe.elements('canvas')) c.known = true")
     track = slider(page, "tau").bounding_box()
     at = lambda share: track["x"] + 9 + share * (track["width"] - 18)  # noqa: E731
@@ -354,8 +360,8 @@ def test_a_filter_changes_every_number_and_reset_brings_all_back(page, battery, 
     expect(chosen).to_have_text("near and far" if menu == "other sources" else "all")
 
 
-def test_two_visitors_do_not_touch_each_other(page, visit):
-    one, other = visit(), page
+def test_two_visitors_do_not_touch_each_other(page, own):
+    one, other = press_reset(own[0]), page
     slider(one, "tau").press("End")
     one.get_by_label("backbone", exact=True).select_option("ViT-B/16")
     wait_for_address(one, "tau=1", "backbone=vit_b16")

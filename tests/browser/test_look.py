@@ -8,15 +8,27 @@ from matplotlib.pyplot import imread
 
 from dashboards import theme
 
-from .conftest import DESKTOP, PHONE, set_theme, sound, stand, visits
-
-SIZES = {"desktop": DESKTOP, "phone": PHONE}
+from .conftest import DESKTOP, PHONE, press_reset, set_theme, sound, visits
 
 
-@pytest.fixture(scope="module", params=SIZES)
-def page(request, browser, app_url):
+@pytest.fixture(scope="module")
+def phone(browser, app_url):
+    """Return the page as it comes on a phone."""
     with visits(browser, app_url) as visit:
-        yield visit(viewport=SIZES[request.param])
+        yield visit(viewport=PHONE)
+
+
+@pytest.fixture(scope="module")
+def desktop(standing):
+    """Return the page as it came on a desktop, at its start."""
+    return press_reset(standing)
+
+
+@pytest.fixture(params=["desktop", "phone"])
+def page(request):
+    page = request.getfixturevalue(request.param)
+    page.evaluate("scrollTo(0, 0)")
+    return page
 
 
 def rgb(color):
@@ -81,16 +93,6 @@ def test_a_theme_reaches_texts_axes_and_marks(page, name):
     np.testing.assert_allclose(np.median(pixels, axis=0), rgb(colors["bg"]), atol=1)
     ink = pixels[np.argmax(np.abs(pixels - rgb(colors["bg"])).sum(axis=1))]
     np.testing.assert_allclose(ink, rgb(colors["muted"]), atol=40)
-
-
-def test_the_theme_of_the_last_visit_stays(visit):
-    page = visit(color_scheme="dark")
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"  # the system's
-    set_theme(page, "light")
-    page.reload()
-    stand(page)
-    assert page.evaluate("document.documentElement.dataset.theme") == "light"
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
 def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_screen(standing):

@@ -17,22 +17,35 @@ SIZE = "parseFloat(getComputedStyle([...probe.elements('.player h1')][0]).fontSi
 KEPT = "globalThis.canvases.every((c) => c.isConnected) && [...probe.elements('canvas')].every((c) => canvases.includes(c))"
 
 
+TOLD = "(() => { const d = probe.models.find((m) => m.data?.course).data; return `${d.step} ${d.stage}` })()"
+
+
 @pytest.fixture(scope="module")
 def world(browser, app_url):
     """Return the page with the world, and the counter of what goes over its websocket."""
     heard = []
     with visits(browser, app_url) as visit:
         page = visit(
-            "?page=learn&step=world&distance=5",
+            "?page=learn&step=world&detector=knn&in_fit=1&distance=5",
             figures=4,
             prepare=lambda page: heard.append(Frames(page)),
         )
         yield page, heard[0]
 
 
+@pytest.fixture(scope="module")
+def learner(browser, app_url, world):
+    """Return the lessons in another window of the same browser, opened before a class by a link to none of them."""
+    with visits(browser, app_url) as visit:
+        page = visit("?page=learn&present=1&step=9", figures=None, context=world[0].context)
+        page.wait_for_function("probe.texts().auroc_says")
+        yield page
+
+
 @pytest.fixture
 def start(world):
     page, _ = world
+    page.bring_to_front()  # a window behind another gets few frames
     page.mouse.move(5, 5)
     page.wait_for_timeout(300)  # a hand that just let go says so a little later
     before = page.evaluate(f"{HAND}.answered")
@@ -48,10 +61,57 @@ def text(page, variable):
     return page.evaluate("variable => probe.texts()[variable]", variable)
 
 
-def test_the_tour_by_keyboard(visit):
-    """Every lesson is asked, answered, explained and left with keys alone; Back leads to where one was."""
-    page = visit("?page=learn", figures=None)
+def afresh(page):
+    """Go to lesson 1, nothing answered, no class."""
+    if "present=1" in page.url:
+        page.keyboard.press("Escape")
+        page.wait_for_function("!location.search.includes('present')")
+    page.get_by_role("link", name="your answers").click()
+    page.get_by_role("heading", name="Your answers").wait_for()
+    if page.get_by_role("button", name="Start afresh").count():
+        page.get_by_role("button", name="Start afresh").click()
+    else:
+        page.get_by_role("link", name="lesson 1: ").click()
+    page.wait_for_function("location.search === '?page=learn&step=1'")
     page.wait_for_selector(".where.open")
+
+
+def test_a_class_is_led_through_by_arrows_alone(learner):
+    """To the end and back, on one screen, the plane undistorted."""
+    page = learner
+    assert not page.get_by_role("navigation", name="pages").is_visible()
+    assert "lesson 1 is shown" in page.get_by_role("alert").first.inner_text()
+    page.wait_for_function("() => !location.search.includes('step=9')")
+    seen, pressed = set(), 0
+    while "end" not in seen and pressed < 40:
+        page.keyboard.press("ArrowRight")
+        pressed += 1
+        page.evaluate("probe.frames(1)")
+        seen.add(page.evaluate(TOLD).split()[0])
+    assert seen == {*map(str, range(1, 9)), "end"}
+    for _ in range(pressed):
+        page.keyboard.press("ArrowLeft")
+        page.evaluate("probe.frames(1)")
+    assert page.evaluate(TOLD).split()[0] == "1"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.search.includes('step=2')")
+    units = """() => { const f = probe.tagged("plane:figure"), {width, height} = Bokeh.index.find_one(f).frame.bbox
+      return [width / (f.x_range.end - f.x_range.start), height / (f.y_range.end - f.y_range.start)] }"""
+    for viewport in ({"width": 1920, "height": 1080}, DESKTOP):
+        page.set_viewport_size(viewport)
+        page.wait_for_timeout(250)
+        across, up = page.evaluate(units)
+        assert across == pytest.approx(up, rel=0.04)
+        assert page.evaluate(TALL)
+        assert page.evaluate(WIDE)
+    page.keyboard.press("Escape")
+    page.wait_for_function("!location.search.includes('present')")
+
+
+def test_the_tour_by_keyboard(learner):
+    """Every lesson is asked, answered, explained and left with keys alone; Back leads to where one was."""
+    page = learner
+    afresh(page)
     page.locator(".where.open").focus()
     told, said = lessons(), {}
     for lesson in told:
@@ -90,11 +150,6 @@ def test_the_tour_by_keyboard(visit):
                 "t => [...probe.elements('.reveal')][0].textContent === t", arg=further.text
             )
             assert page.evaluate(TALL)
-        page.set_viewport_size(PHONE)
-        page.evaluate("probe.frames(2)")  # figures take their size a little later
-        assert page.evaluate(WIDE), lesson.slug
-        page.set_viewport_size(DESKTOP)
-        page.evaluate("probe.frames(2)")
         page.keyboard.press("Enter")
     page.wait_for_function("location.search.includes('step=end')")
     page.wait_for_function(TALL)
@@ -103,10 +158,6 @@ def test_the_tour_by_keyboard(visit):
     assert len(checks) == len(ENDING["checks"])
     for shown, check in zip(checks, ENDING["checks"], strict=True):
         assert shown.startswith(check["text"])
-    page.set_viewport_size(PHONE)
-    page.evaluate("probe.frames(2)")
-    assert page.evaluate(WIDE)
-    page.set_viewport_size(DESKTOP)
     table = page.get_by_role("table", name="your answers and the truth")
     for lesson in told:
         row = table.get_by_role("row").filter(has_text=lesson.title).inner_text()
@@ -125,11 +176,37 @@ def test_the_tour_by_keyboard(visit):
     )
     page.go_forward()
     page.wait_for_function("location.search.includes('step=8')")
+    page.wait_for_function("[...probe.elements('.player h1')][0].textContent.endsWith('Predictions only')")
+    page.set_viewport_size(PHONE)  # every answer, further case and the end, once more
+    for lesson in told:
+        page.get_by_role("link", name=f"lesson {lesson.number}: ").click()
+        page.wait_for_function(f"{TOLD} === '{lesson.number} 0'")
+        for further in ("", *(further.label for further in lesson.also)):
+            if further:
+                page.get_by_role("button", name=further, exact=True).click()
+            page.evaluate("probe.frames(3)")  # figures take their size a little later
+            assert page.locator(".reveal").inner_text() != ""
+            assert page.evaluate(WIDE), lesson.slug
+    page.get_by_role("link", name="your answers").click()
+    page.get_by_role("heading", name="Your answers").wait_for()
+    page.evaluate("probe.frames(2)")
+    assert page.evaluate(WIDE)
+    page.set_viewport_size(DESKTOP)
 
 
-def test_a_link_to_a_lesson_on_a_phone_in_the_dark(visit):
-    page = visit("?page=learn&step=3", figures=None, viewport=PHONE, color_scheme="dark")
-    page.wait_for_function("probe.texts().auroc_says")
+def test_a_link_to_a_lesson_on_a_phone_in_the_dark(learner):
+    """Loaded again, the answers are still there."""
+    page = learner
+    afresh(page)
+    page.locator(".where.open").press("Enter")
+    page.wait_for_function("[...probe.elements('.reveal')][0].textContent !== ''")
+    answered = page.locator(".reveal").inner_text()
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    page.goto(page.url.split("?")[0] + "?page=learn&step=3")
+    page.wait_for_function("globalThis.probe?.table && probe.texts().auroc_says")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.locator(".reveal").inner_text() == ""
     assert page.locator(".player h1").inner_text().endswith("The leak")
     assert page.evaluate(WIDE)
     found = Axe().run(page).response["violations"]
@@ -164,42 +241,24 @@ def test_a_link_to_a_lesson_on_a_phone_in_the_dark(visit):
     page.keyboard.press("Escape")
     page.wait_for_function("!location.search.includes('present')")
     assert page.get_by_role("navigation", name="pages").is_visible()
+    page.get_by_role("link", name="lesson 1: ").click()
+    page.wait_for_function("told => [...probe.elements('.reveal')][0].innerText === told", arg=answered)
 
 
-def test_a_class_is_led_through_by_arrows_alone(visit):
-    """To the end and back, on one screen, the plane undistorted; loaded again, the answers are still there."""
-    page = visit("?page=learn&present=1&step=9", figures=None)
-    page.wait_for_function("probe.texts().auroc_says")
-    assert "lesson 1 is shown" in page.get_by_role("alert").first.inner_text()
-    page.wait_for_function("() => !location.search.includes('step=9')")
-    told = (
-        "(() => { const d = probe.models.find((m) => m.data?.course).data; return `${d.step} ${d.stage}` })()"
-    )
-    seen, pressed = set(), 0
-    while "end" not in seen and pressed < 40:
-        page.keyboard.press("ArrowRight")
-        pressed += 1
-        page.evaluate("probe.frames(1)")
-        seen.add(page.evaluate(told).split()[0])
-    assert seen == {*map(str, range(1, 9)), "end"}
-    for _ in range(pressed):
-        page.keyboard.press("ArrowLeft")
-        page.evaluate("probe.frames(1)")
-    assert page.evaluate(told).split()[0] == "1"
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("location.search.includes('step=2')")
-    units = """() => { const f = probe.tagged("plane:figure"), {width, height} = Bokeh.index.find_one(f).frame.bbox
-      return [width / (f.x_range.end - f.x_range.start), height / (f.y_range.end - f.y_range.start)] }"""
-    for viewport in ({"width": 1920, "height": 1080}, DESKTOP):
-        page.set_viewport_size(viewport)
-        page.wait_for_timeout(250)
-        across, up = page.evaluate(units)
-        assert across == pytest.approx(up, rel=0.04)
-        assert page.evaluate(TALL)
-        assert page.evaluate(WIDE)
-    page.reload()
-    page.wait_for_selector(".player h1")
-    page.wait_for_function("[...probe.elements('.reveal')][0]?.textContent.length > 0")
+def test_another_detector_and_sessions_apart(world, learner):
+    page, other = world[0], learner
+    assert page.get_by_label("detector").input_value() == "knn"
+    assert page.get_by_role("switch").get_attribute("aria-checked") == "true"
+    assert not page.get_by_role("slider", name="alpha").is_visible()
+    assert text(page, "tells_says").startswith("the kNN")
+    other.get_by_role("link", name="explore the world").click()
+    other.wait_for_function("probe.texts().tells_says.startsWith('the one-class')")
+    page.get_by_label("detector").select_option("class-conditional")
+    page.wait_for_function("probe.texts().tells_says.startsWith('the class-conditional')")
+    assert text(other, "tells_says").startswith("the one-class")
+    found = Axe().run(page).response["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == [], [(v["id"], [n["target"] for n in v["nodes"]]) for v in serious]
 
 
 def test_alpha_is_a_table(start, world):
@@ -289,17 +348,3 @@ def test_centres_are_dragged(start):
     start.wait_for_function("x => Math.abs(probe.column('centre', 'x')[0] - x) < 0.06", arg=first + 1)
     assert start.evaluate(KEPT)
     assert start.get_by_role("slider", name="distance").get_attribute("aria-valuetext") in start.url
-
-
-def test_another_detector_and_sessions_apart(start, visit):
-    other = visit("?page=learn&step=world&detector=knn&in_fit=1", figures=4, context=start.context)
-    assert other.get_by_label("detector").input_value() == "knn"
-    assert other.get_by_role("switch").get_attribute("aria-checked") == "true"
-    assert not other.get_by_role("slider", name="alpha").is_visible()
-    assert text(other, "tells_says").startswith("the kNN")
-    other.get_by_label("detector").select_option("class-conditional")
-    other.wait_for_function("probe.texts().tells_says.startsWith('the class-conditional')")
-    assert text(start, "tells_says").startswith("the one-class")
-    found = Axe().run(other).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
-    assert serious == [], [(v["id"], [n["target"] for n in v["nodes"]]) for v in serious]

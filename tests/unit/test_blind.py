@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -199,15 +200,15 @@ def test_decisions_are_not_taken_for_risks():
         True,
     )
     answer = result.explain_parts()[0]
-    assert (
-        "these are decisions, not risks (every prediction is 0 or 1), so the head cannot be tested" in answer
-    )
+    first = "These are decisions, not risks (every prediction is 0 or 1): there is one cut, and no ranking. "
+    assert answer.startswith(f"{first}Not shown: the head cannot be tested")
     assert "Ties hide the head" not in result.explain()
     assert "turned out otherwise" not in result.explain()
     assert not blind_test(np.where(p == 1, 0.9, 0.2), y).decisions
     right = blind_test(p, np.r_[np.ones(50), np.zeros(450)])  # one cut, and it is pure
     assert right.verdict == "leaky"
-    assert "so there is one cut" in right.explain()
+    assert right.explain().startswith(f"{first}Leaky, near-label")
+    assert right.headline.startswith("decisions, no ranking; leaky, moderate evidence: ")
 
 
 @given(st.lists(st.sampled_from([0.0, -0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30))
@@ -220,9 +221,74 @@ def test_nothing_is_said_of_dispersion_where_nothing_can_be_told_apart(y):
     """300 events where 600 are predicted: far from calibrated, and all the same no risk is told from another."""
     p = np.full(1000, 0.6) if y.sum() < 1000 else np.linspace(0.1, 0.6, 1000)
     result = blind_test(p, y)
-    assert abs(result.dispersion.z) > 10
+    assert (result.dispersion.z, abs(result.dispersion.z_raw) > 10) == (None, True)
     assert (result.verdict, result.warn) == ("undetermined", False)
-    assert result.explain_parts()[1:] == (["Dispersion is not tested, as nothing can be told apart."], [])
+    why = "every prediction is the same" if y.sum() < 1000 else "every record has the event"
+    assert result.explain_parts()[1:] == ([f"Dispersion is not tested: {why}."], [])
+
+
+def _head(events, others, below=1000):
+    """A head of distinct risks with its events and others spread evenly, and none of the event below it."""
+    k = events + others
+    inside = np.ones(k)
+    inside[np.linspace(1, k - 1, others).astype(int)] = 0  # none on top
+    return np.r_[np.linspace(0.99, 0.8, k), np.linspace(0.5, 0.01, below)], np.r_[inside, np.zeros(below)]
+
+
+# The bound of e events in e records is a^(1/e): alone with a = 0.05, and for all heads with
+# a = 49 * 0.05 / (e (e - 1)) (leakviz.purity.head_bound_ranked).
+@pytest.mark.parametrize(
+    ("k", "alone", "scan", "strength"),
+    [
+        (52, 0.05 ** (1 / 52), (2.45 / (52 * 51)) ** (1 / 52), "moderate"),  # 0.944 and 0.874
+        (200, 0.05 ** (1 / 200), (2.45 / (200 * 199)) ** (1 / 200), "strong"),  # 0.985 and 0.953
+    ],
+)
+def test_the_strength_is_what_honest_predictions_would_need(k, alone, scan, strength):
+    result = blind_test(*_head(k, 0))
+    assert (result.verdict, result.strength) == ("leaky", strength)
+    assert result.needed_risk == pytest.approx(alone, abs=1e-9)
+    assert result.m_star_scan == pytest.approx(scan, abs=1e-9)
+    shown = f"risks above M* {math.floor(alone * 1000) / 1000:.3f}, or {math.floor(scan * 1000) / 1000:.3f} with all heads"
+    assert shown in result.headline
+
+
+def test_a_head_that_honest_risks_of_nine_tenths_make_is_weak_evidence():
+    """48 of 50: the risk at which as many or more come in 5 of 100 samples is 0.8794 (bisection of the binomial tail)."""
+    p, y = _head(48, 2, below=2000)
+    result = blind_test(p, y)
+    low, high = 0.5, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = sum(math.comb(50, e) * middle**e * (1 - middle) ** (50 - e) for e in (48, 49, 50))
+        low, high = (middle, high) if tail < 0.05 else (low, middle)
+    assert (result.verdict, result.trigger, result.strength) == ("leaky", "near-label", "weak")
+    assert result.needed_risk == pytest.approx(low, abs=1e-9)
+    assert "no leak is needed" in result.headline
+    written = json.loads(result.to_json())
+    assert (written["strength"], written["headline"]) == ("weak", result.headline)
+    assert BlindTest.from_json(result.to_json()) == result
+
+
+def test_a_head_below_fifty_records_is_held_against_its_own_bound():
+    result = blind_test(
+        *_head(30, 0), k_min=30, delta=0
+    )  # M* looks at heads of 50 and more, here of 30 events in 50
+    assert result.needed_risk == pytest.approx(0.05 ** (1 / 30))
+    assert (result.strength, result.needed_risk > result.m_star) == ("moderate", True)
+
+
+def test_heads_with_ties_broken_reach_below_the_last_cut_in_any_order():
+    """Brute force over every order inside ties; a cut inside them there is not, so the head at cuts ends above."""
+    p, y = np.r_[np.ones(5), np.zeros(4)], np.r_[1, 1, 1, 1, 1, 1, 0, 0, 0]
+    reached = []
+    for top in set(permutations(y[:5])):
+        for rest in set(permutations(y[5:])):
+            events = np.cumsum([*top, *rest])
+            reached.append(max(k for k in range(1, 10) if 10 * events[k - 1] >= 7 * k))
+    result = blind_test(p, y, delta="0.3", k_min=5)
+    assert (min(reached), max(reached)) == (result.spike_worst_order, result.spike_best_order) == (7, 8)
+    assert result.spike == 5  # 6/9 is below 0.7, and no other threshold cuts
 
 
 def test_only_the_caveats_that_apply_are_said():
@@ -496,6 +562,6 @@ def test_options_move_without_a_pass_over_the_rows(monkeypatch):
     ranked = rank_predictions(p, y)
     assert blind_test_ranked(ranked) == blind_test(p, y)
     expected = blind_test(p, y, k_min=9, c_max="0.8", delta="0.3")
-    for name in ("dispersion_ranked", "concordance_ranked", "head_bounds_ranked"):
+    for name in ("leak_dispersion_ranked", "concordance_ranked", "head_bounds_ranked"):
         monkeypatch.setattr(f"leakviz.blind.{name}", None)
     assert blind_test_ranked(ranked, k_min=9, c_max="0.8", delta="0.3") == expected

@@ -153,7 +153,12 @@ REFUSED = {
     "three labels": (
         b"p,y\n0.5,benign\n0.2,malignant\n0.1,unknown\n0.1,benign\n",
         {},
-        ["3 labels and needs two", "'benign' (2 rows, first row 1)", "'unknown' (1 row, first row 3)"],
+        [
+            "There are 3 labels",
+            "tested against all the others",
+            "'benign' (2 rows, first row 1)",
+            "'unknown' (1 row, first row 3)",
+        ],
     ),
     "0, 1 and 9": (b"p,y\n0.5,0\n0.2,1\n0.1,9\n", {}, ["3 labels", "'9' (1 row, first row 3)"]),
     "0, 1 and True": (b"p,y\n0.5,0\n0.2,1\n0.1,True\n", {}, ["3 labels", "'True'", "how they are written"]),
@@ -220,7 +225,7 @@ REFUSED = {
     "another binary column": (
         b"risk,sex,outcome\n0.5,0,dead\n0.1,1,alive\n0.3,1,lost\n0.2,0,dead\n",
         {},
-        ["Which column is the outcome", "needs two labels", "'outcome': 3 different texts"],
+        ["Which column is the outcome", "needs two labels, or one", "'outcome': 3 different texts"],
     ),
     "a broken risk beside another number": (
         b"risk,bmi,y\n0.5,0.3,1\nn/k,0.4,0\n0.3,0.5,0\n",

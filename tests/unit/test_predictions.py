@@ -138,7 +138,7 @@ def test_candidates_and_facts_are_those_of_the_whole_file():
     assert group.labels == (("a", 2500), ("b", 2500), ("c", 1))
     assert (risk.n, risk.missing) == (5000, 1)
     assert found.candidates["p"] == ("score", "risk")
-    assert found.candidates["y"] == ()  # two labels at most, and no fractions
+    assert found.candidates["y"] == ("group",)  # no fractions; of three labels, one can be named
     assert found.candidates["fold"] == ("score", "group")
 
 

@@ -297,7 +297,7 @@ def test_a_pure_head_outlives_recalibration(shelf):
 
 def test_uniform_weight_is_refused_in_the_miscalibrated_arm_and_its_raw_value_named(paper):
     now = paper.live.at()
-    assert now["z_uniform"].item() == "refused"
+    assert now["z_uniform"].item() == "not tested"
     assert "raw 2.5" in now["z_uniform_of"].item()
     labels = dict(zip(("unit", "uniform"), now["own_text"].values, strict=True))
     assert labels["uniform"].startswith("2.5 refused")

@@ -5,8 +5,10 @@ import gc
 import io
 import json
 import pickle
+import re
 import threading
 import weakref
+from urllib.parse import parse_qs
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,10 @@ import pytest
 
 import app
 from dashboards import predictions, upload
+from dashboards.calibration import CalibrationPage
 from dashboards.predictions import PredictionsPage
+from dashboards.purity import PurityPage
+from dashboards.report import ReportPage
 from dashboards.shelf import OWN, Shelf
 from dashboards.upload import Upload
 from leakviz import blind_test, purity_curve
@@ -119,8 +124,63 @@ def test_a_leaky_vector_is_called_leaky_with_the_reason_and_the_scope(frame):
     events = np.flatnonzero(frame["y"])[:90]
     p[events] = np.linspace(0.99, 1, 90)
     page = loaded(as_bytes(frame.assign(p=p), "csv"), "twin.csv")
-    assert "twin.csv is <b>leaky</b>." in page.heading.object
+    assert "twin.csv is <b>leaky</b>, on <b>strong evidence</b>." in page.heading.object
     assert "nearly deterministic at prediction time fires honestly" in page.heading.object
+
+
+def test_one_of_several_labels_can_be_the_event_and_every_label_is_offered():
+    rows = "".join(f"0.{i + 1},{label}\n" for i, label in enumerate(["ash", "oak", "elm", "oak"]))
+    page = PredictionsPage()
+    page.load(f"p,y\n{rows}".encode(), "trees.csv")
+    (question,) = seen(page)["file"]["questions"]
+    assert [value for value, _ in question["options"]] == ["ash", "oak", "elm"]
+    page.say("positive", "oak")
+    page.use()
+    (vector,) = page.shelf.own
+    assert vector.y.tolist() == [0, 1, 0, 1]
+    assert vector.title == "trees.csv, 'oak' against the 2 other labels"
+    assert "trees.csv, &#x27;oak&#x27; against the 2 other labels" in page.heading.object
+    assert dict(vector.options)["positive"] == "oak"
+    found = page.found
+    assert [value for value, _ in predictions._choices(found, "positive")] == ["ash", "oak", "elm"]
+
+
+def test_the_command_and_the_pages_agree_on_a_dispersion_of_one_class():
+    """p 0.05 to 0.15 with no event in 200 records: the formula gives about -7, and nothing is told apart."""
+    p = np.linspace(0.05, 0.15, 200)
+    page = loaded(as_bytes(pd.DataFrame({"p": p, "y": 0}), "csv"), "one.csv")
+    why = "every record lacks the event"
+    assert f"Dispersion is not tested: {why}." in page.heading.object
+    name = page.shelf.own[0].name
+    purity = PurityPage(f"?first={name}&beside=none", page.shelf)
+    now = purity.live.at()
+    assert (now["z_0"].item(), now["z_records_0"].item()) == ("not tested", why)
+    assert (now["rates_can"].item(), now["rates_cannot"].item()) == ("none", "note")
+    calibration = CalibrationPage(f"?vector={name}", page.shelf).live.at()
+    assert (calibration["z_unit"].item(), calibration["say_3"].item()) == ("not tested", "not tested")
+    assert calibration["z_unit_of"].item().endswith(why)
+    other = PurityPage("?first=nassCDS__lr__honest&beside=none", page.shelf).live.at()
+    assert (other["rates_can"].item(), other["rates_cannot"].item()) == ("note", "none")
+
+
+def test_a_link_puts_purity_and_calibration_into_the_report(frame):
+    page = loaded(as_bytes(frame, "csv"))
+    name = page.shelf.own[0].name
+    href = re.search(r'href="(\?page=report[^"]*)"', page.heading.object)[1].replace("&amp;", "&")
+    report = ReportPage("sections=fingerprint&heading=Mine", page.shelf)
+    assert report.state.read(href) == []
+    shown = [(of, parse_qs(state)) for of, state, _ in report.state.sections]
+    assert shown == [
+        ("fingerprint", {}),
+        ("purity", {"first": [name], "beside": ["none"], "third": ["none"]}),
+        ("calibration", {"vector": [name]}),
+    ]
+    assert report.state.heading == "Mine"
+    told = report.state.read(href)
+    assert [sentence.split(" is in the report already")[0] for sentence in told] == ["Purity", "Calibration"]
+    report.add("purity")  # as it starts: with these predictions
+    assert "Purity is in the report already" in report.alert
+    assert len(report.state.sections) == 3
 
 
 def test_folds_are_kept(frame):
@@ -257,7 +317,7 @@ REFUSED = {
     "header only": (b"p,y\n", "0 rows"),
     "one column": (b"p\n0.5\n", "one column only"),
     "no header": (b"0.93,1\n0.12,0\n", "no header"),
-    "three labels": (b"p,y\n0.5,a\n0.2,b\n0.1,c\n", "holds 3 labels"),
+    "one label in two spellings": (b"p,y\n0.5,Yes\n0.2,yes\n0.1,no\n", "holds 3 labels"),
     "infinite": (b"p,y\n0.5,1\ninf,0\n", "infinite in 1 of 2 rows, first row 2"),
     "not a number": (b"p,y\n0.5,1\nn/k,0\n", "not a number in 1 of 2 rows, first row 2"),
     "all missing": (b"p,y\n,1\n,0\n", "all 2 rows are missing"),
@@ -271,7 +331,7 @@ REFUSED = {
     "cut Parquet": (b"PAR1" + bytes(40), "damaged or cut short"),
     "zip that is none": (b"PK\x03\x04" + bytes(40), "damaged or cut short"),
     "web page": (b"<!DOCTYPE html><html>", "web page"),
-    "HTML labels": (f"p,y\n0.5,{HTML}\n0.2,<b>\n0.1,c\n".encode(), "holds 3 labels"),
+    "HTML labels": (f"p,y\n0.5,{HTML}\n0.2,<B>\n0.1,<b>\n".encode(), "holds 3 labels"),
     "latin-1": ("p,y\n0.5,gut\n0.4,bösartig\n".encode("latin-1"), "byte 0xF6 is not utf-8"),
 }
 

@@ -79,8 +79,15 @@ def test_the_banner_says_what_the_core_says_at_every_sampled_stop(name):
             epsilon=epsilon,
         )
         assert page.answer() == {name: test}
-        assert say(page, "together") == test.verdict
-        assert say(page, "verdict_0").lower() == test.verdict
+        said = test.verdict if test.strength is None else f"{test.verdict}, {test.strength} evidence"
+        assert say(page, "verdict_0").lower() == said
+        needs = f" (M* {answers._down(test.m_star)})" if test.trigger == "near-label" and test.m_star else ""
+        assert say(page, "together") == said + needs
+        if test.trigger == "near-label" and test.m_star:
+            assert (
+                f"would need risks above {'M* ' * (test.needed_risk == test.m_star)}{answers._down(test.needed_risk)} "
+                in (say(page, "m_says_0"))
+            )
         trigger = {None: "", "near-label": ", near-label", "above-ceiling": ", above the ceiling"}
         assert say(page, "trigger_0") == trigger[test.trigger]
         assert say(page, "head_0") == f"{test.spike:,}"
@@ -118,7 +125,7 @@ def test_ten_honest_vectors_are_not_shown_or_fire_with_their_reason():
     for name in HONEST:
         page = PurityPage(f"?first={name}&beside=none")
         verdict = say(page, "verdict_0")
-        if verdict == "Leaky":
+        if verdict.startswith("Leaky, "):
             fires.add(name.split("__")[0])
             assert say(page, "assumes_0") == answers.FIRES_HONESTLY[name.split("__")[0]]
         else:
@@ -160,7 +167,7 @@ def arms():
 )
 def test_verdicts_of_the_arms(arms, arm, ceiling, verdict):
     page = PurityPage(f"?first=arm:{arm}&beside=arm:clean&ceiling={ceiling}", arms)
-    assert say(page, "verdict_0").lower() == verdict
+    assert say(page, "verdict_0").lower().split(",")[0] == verdict
     assert page.answer()[f"arm:{arm}"].verdict == verdict
 
 
@@ -330,7 +337,9 @@ def test_choosing_patches_and_keeps_the_figures():
     assert say(page, "title_1") == shipped("nassCDS__lr__honest").title
     assert page.live.at()["x_end"].item() == pytest.approx(1.08 * 26217)
     page._menus["beside"].value = NONE
-    assert say(page, "together") == "leaky"
+    assert (
+        say(page, "together") == "leaky, moderate evidence (M* 0.924)"
+    )  # 195 of 204, by Clopper and Pearson
     assert not page.live.at()["seen_1"].item()
     assert drawn() == before
 
