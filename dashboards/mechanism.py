@@ -468,7 +468,7 @@ class MechanismPage(pn.viewable.Viewer):
         Examples
         --------
         >>> MechanismPage("?step=4").words()[0][:60]
-        'Lesson 4, Or just hard? It stays silent, because the line re'
+        'Lesson 4, Leaked, or just hard? It stays silent, because the'
         """
         if self.state.step == END:
             return (ENDING["title"], *(check["text"] for check in ENDING["checks"]))

@@ -63,7 +63,7 @@ class SourceTable:
     columns : dict of str to str
         The columns that were read, by role ("label", "source", "groups").
     positive, negative : str
-        The labels that stand for 1 and for 0, as they are written in the file.
+        The labels that stand for 1 and for 0, as they are written in the file; " or " between several.
     decided : tuple of str
         What was decided on the way, one sentence each.
     dropped : int
@@ -684,7 +684,7 @@ def _read(found: SourceInspection) -> SourceTable:
         name=found.name,
         columns={role: column.name for role, column in chosen.items()},
         positive=str(wanted),
-        negative=next((text for text in texts if text != wanted), ""),
+        negative=" or ".join(text for text in texts if text != wanted),
         decided=tuple(decided),
         dropped=dropped,
         content_hash=digest.hexdigest(),

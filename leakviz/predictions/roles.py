@@ -383,8 +383,9 @@ def settle_y(
         text = f"Which label of {name} is the event, y = 1?"
         if len(labels) > 2:
             text += (
-                f" There are {len(labels)} labels: the one that you name is tested against all the others, with p its "
-                "probability. If one of them stands for an unknown outcome, leave its rows out first."
+                f" There are {len(labels)} labels: the one that you name stands against all the others"
+                + (", with p its probability" if p is not None else "")
+                + ". If one of them stands for an unknown outcome, leave its rows out first."
             )
         questions.append(Question("positive", text, options))
     if len(labels) == 1:

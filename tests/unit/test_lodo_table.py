@@ -168,6 +168,17 @@ def test_an_index_is_no_feature():
     assert table.decided[-1] == "1 feature: 'x'. Left out: '' (looks like an identifier)."
 
 
+def test_one_label_of_many_stands_against_the_others():
+    raw = text([f"{'pqr'[i % 3]},{'ab'[i % 2]},{i % 7}" for i in range(30)], header="y,source,x")
+    with pytest.raises(
+        InputError, match="There are 3 labels: the one that you name stands against all the others"
+    ):
+        read_sources(raw)
+    table = read_sources(raw, positive="q")
+    assert table.y.tolist() == [0, 1, 0] * 10
+    assert (table.positive, table.negative) == ("q", "p or r")
+
+
 @pytest.mark.parametrize(
     ("rows", "informative"),
     [
@@ -178,7 +189,10 @@ def test_an_index_is_no_feature():
         (["1,a,5 %", "0,b,2", "1,a,2"], "a percent sign in 1 of 3 rows"),
         (["1,a,u", "0,b,v", "1,a,w"], "no column is left that can be a feature"),
         (["1,a,1", "0,a,2", "1,a,3"], "source, column 'source', holds 'a' only"),
-        (["1,a,1", "2,b,2", "3,a,3"], "y, column 'y', holds 3 labels and needs two"),
+        (
+            ["no,a,1", "yes,b,2", "Yes,a,3"],
+            "y, column 'y', holds 3 labels and needs two.*only in how they are",
+        ),
         (["1,a,", "0,b,", "1,a,"], "no column is left that can be a feature"),
     ],
 )
