@@ -155,7 +155,7 @@ REFUSED = {
         {},
         [
             "There are 3 labels",
-            "tested against all the others",
+            "stands against all the others",
             "'benign' (2 rows, first row 1)",
             "'unknown' (1 row, first row 3)",
         ],
